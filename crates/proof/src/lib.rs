@@ -357,7 +357,7 @@ mod tests {
                 "The sky is green.",
                 false,
                 at,
-            )
+            );
         });
         assert_eq!(
             text,
