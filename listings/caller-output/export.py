@@ -1,0 +1,83 @@
+"""Both copies skipped, nothing planned: the caller supplies the output's buffer."""
+
+import torch
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+
+
+class Add(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a + b
+
+
+model = Add().eval()
+example_inputs = (
+    torch.arange(64, dtype=torch.float32).reshape(8, 8) / 8,
+    torch.arange(64, dtype=torch.float32).flip(0).reshape(8, 8) / 4,
+)
+
+
+def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
+    program = torch.export.export(model, example_inputs)
+    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+
+
+# ANCHOR: caller_output
+def caller_output() -> ExecutorchProgramManager:
+    """Device in, device out; the caller owns the output."""
+    return lower(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+            ),
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False),
+        )
+    )
+
+
+# ANCHOR_END: caller_output
+
+
+# ANCHOR: planned
+def planned() -> ExecutorchProgramManager:
+    """The same with a planned output: `set_output` is refused."""
+    return lower(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+            ),
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+        )
+    )
+
+
+# ANCHOR_END: planned
+
+
+# ANCHOR: kept_copy
+def kept_copy() -> ExecutorchProgramManager:
+    """The output copy kept: the output is planned on the host in spite of `alloc_graph_output=False`."""
+    return lower(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(skip_h2d_for_method_inputs=True),
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False),
+        )
+    )
+
+
+# ANCHOR_END: kept_copy
+
+
+programs = {
+    "caller_output": caller_output,
+    "planned": planned,
+    "kept_copy": kept_copy,
+}
+
+if __name__ == "__main__":
+    for name, program in programs.items():
+        manager = program()
+        manager.save(f"{name}.pte")
+        manager.write_tensor_data_to_file(".")

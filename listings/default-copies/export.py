@@ -1,0 +1,66 @@
+"""Exports `a + b` with ExecuTorch's default configuration, and with one setting changed."""
+
+import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
+from executorch.exir.passes import MemoryPlanningPass
+
+
+# ANCHOR: model
+class Add(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a + b
+
+
+model = Add().eval()
+example_inputs = (
+    torch.arange(64.0).reshape(8, 8) / 8,
+    torch.arange(64.0).flip(0).reshape(8, 8) / 4,
+)
+# ANCHOR_END: model
+
+
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
+
+
+# ANCHOR: default
+def default() -> ExecutorchProgramManager:
+    return lower().to_executorch()
+    # ANCHOR_END: default
+
+
+# ANCHOR: default_unplanned_inputs
+def default_unplanned_inputs() -> ExecutorchProgramManager:
+    return lower().to_executorch(
+        ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+        )
+    )
+    # ANCHOR_END: default_unplanned_inputs
+
+
+programs = {
+    "default": default,
+    "default_unplanned_inputs": default_unplanned_inputs,
+}
+
+# ANCHOR: write
+if __name__ == "__main__":
+    for name, program in programs.items():
+        with open(f"{name}.pte", "wb") as file:
+            program().write_to_file(file)
+# ANCHOR_END: write

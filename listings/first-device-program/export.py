@@ -1,0 +1,69 @@
+"""A small MLP, with its activations on the host and on the device."""
+
+import torch
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+
+
+# ANCHOR: model
+class Mlp(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = torch.nn.Linear(16, 32)
+        self.down = torch.nn.Linear(32, 8)
+        with torch.no_grad():
+            for number, weights in enumerate(self.parameters()):
+                steps = torch.arange(weights.numel()) * (number + 3) % 7 - 3
+                weights.copy_(steps.reshape(weights.shape) / 8)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.down(torch.relu(self.up(x)))
+
+
+model = Mlp().eval()
+example_inputs = ((torch.arange(16) % 5 - 2).reshape(1, 16) / 8,)
+# ANCHOR_END: model
+
+
+def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
+    program = torch.export.export(model, example_inputs)
+    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+
+
+# ANCHOR: default
+def default() -> ExecutorchProgramManager:
+    """Host in, host out."""
+    return lower(ExecutorchBackendConfig())
+
+
+# ANCHOR_END: default
+
+
+# ANCHOR: device
+def device() -> ExecutorchProgramManager:
+    """Device in, device out, in the runtime's buffer."""
+    return lower(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+            ),
+            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+        )
+    )
+
+
+# ANCHOR_END: device
+
+
+programs = {
+    "default": default,
+    "device": device,
+}
+
+if __name__ == "__main__":
+    for name, program in programs.items():
+        manager = program()
+        manager.save(f"{name}.pte")
+        manager.write_tensor_data_to_file(".")
