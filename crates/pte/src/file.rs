@@ -1,0 +1,71 @@
+//! Programs in files and streams of the operating system.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use crate::error::{Error, Found};
+use crate::{Limits, Program, ReadAt};
+
+/// A regular file, read by position: never mapped, because a mapped file that somebody shortens kills its reader.
+struct OpenFile {
+    file: File,
+    len: u64,
+}
+
+impl ReadAt for OpenFile {
+    fn len(&self) -> u64 {
+        self.len
+    }
+
+    #[cfg(unix)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset)
+    }
+
+    #[cfg(windows)]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)
+    }
+}
+
+impl Program {
+    /// Reads the program in this file, within [`Limits::DEFAULT`].
+    ///
+    /// # Errors
+    /// [`Error::File`] with the path and the reason.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::open_within(path, Limits::DEFAULT)
+    }
+
+    /// Reads the program in this file.
+    ///
+    /// # Errors
+    /// [`Error::File`] with the path and the reason.
+    pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, Error> {
+        let path = path.as_ref();
+        read_file(path, limits).map_err(|error| Error::File {
+            path: path.to_owned(),
+            error: Box::new(error),
+        })
+    }
+}
+
+fn read_file(path: &Path, limits: Limits) -> Result<Program, Error> {
+    // Asked before opening too: opening a pipe would wait for its other end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Error::NotAProgram(Found::NoFile));
+    }
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(Error::NotAProgram(Found::NoFile));
+    }
+    Program::read(
+        &OpenFile {
+            file,
+            len: metadata.len(),
+        },
+        limits,
+    )
+}
