@@ -1,0 +1,48 @@
+//! Data flows one way: which crate of the workspace may depend on which, from cargo's own metadata.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+/// Every allowed dependency within the workspace. A crate that is not named here may depend on none.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("book", &["export", "proof"]),
+    ("device", &["executorch-device", "export"]),
+    ("executorch-device", &[]),
+    ("export", &[]),
+    ("listings", &["book", "device", "executorch-device", "export", "proof", "pte"]),
+    ("proof", &[]),
+    ("pte", &[]),
+    ("snippets", &["executorch-device", "pte"]),
+    ("tests", &["book", "device", "executorch-device", "export", "proof", "pte"]),
+    ("xtask", &[]),
+];
+
+#[test]
+fn dependencies_flow_one_way() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .expect("cargo metadata runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+
+    let allowed: BTreeMap<_, BTreeSet<_>> =
+        MAY_DEPEND_ON.iter().map(|(name, on)| (*name, on.iter().copied().collect())).collect();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
+    assert_eq!(ours, allowed.keys().copied().collect(), "the table names every crate of the workspace, and no other");
+
+    let mut wrong = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().expect("a name");
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let on = dependency["name"].as_str().expect("a name");
+            if ours.contains(on) && !allowed[name].contains(on) {
+                wrong.push(format!("{name} depends on {on}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "against the flow of data: {wrong:?}");
+}
