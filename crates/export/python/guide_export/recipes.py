@@ -1,0 +1,76 @@
+"""A request, made to a program: from a listing's `export.py`, or from a model and a configuration."""
+
+import runpy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import ExecutorchProgramManager, to_edge_transform_and_lower
+
+from guide_export import config, eager, models
+
+
+class RecipeError(Exception):
+    """An `export.py` without what the exporter asks of one."""
+
+
+def export(request: dict[str, Any], folder: Path) -> None:
+    """Exports one request into `folder`: `<stem>.pte`, its `.ptd` files, `<stem>.eager.safetensors`."""
+    if "recipe" in request:
+        stem = request["program"]
+        program, called = from_recipe(Path(request["recipe"]), stem)
+    else:
+        stem = request["model"]
+        program, called = from_config(stem, request["config"])
+    with (folder / f"{stem}.pte").open("wb") as file:
+        program.write_to_file(file)
+    program.write_tensor_data_to_file(folder)
+    tensors: dict[str, torch.Tensor] = {}
+    for method, (model, inputs) in called.items():
+        tensors |= {f"{method}.{name}": tensor for name, tensor in eager.run(model, inputs).items()}
+    eager.save(tensors, folder / f"{stem}.eager.safetensors")
+
+
+Called = dict[str, tuple[torch.nn.Module, tuple[torch.Tensor, ...]]]
+"""By method: the model behind it and the inputs that it is exported with."""
+
+
+def from_recipe(path: Path, name: str) -> tuple[ExecutorchProgramManager, Called]:
+    """Runs the file afresh, so that no program sees what another one's export left behind."""
+    recipe = runpy.run_path(str(path), run_name=path.parent.name)
+    programs = _defined(recipe, "programs", path)
+    if name not in programs:
+        raise RecipeError(f"`programs` has no `{name}`: there are {', '.join(f'`{known}`' for known in programs)}")
+    program = programs[name]()
+    model = _by_method(_defined(recipe, "model", path), program)
+    inputs = _by_method(_defined(recipe, "example_inputs", path), program)
+    return program, {method: (model[method], inputs[method]) for method in sorted(program.methods)}
+
+
+def from_config(name: str, given: dict[str, Any]) -> tuple[ExecutorchProgramManager, Called]:
+    """The model `name`, whole on the device, with the given `ExecutorchBackendConfig`."""
+    example = models.build(name)
+    partitioner = CudaPartitioner([CudaBackend.generate_method_name_compile_spec("forward")])
+    program = to_edge_transform_and_lower(
+        torch.export.export(example.model, example.inputs), partitioner=[partitioner]
+    ).to_executorch(config.backend_config(given))
+    return program, {"forward": (example.model, example.inputs)}
+
+
+def _defined(recipe: dict[str, Any], name: str, path: Path) -> Any:
+    if name not in recipe:
+        raise RecipeError(f"{path.parent.name}/{path.name} defines no `{name}`")
+    return recipe[name]
+
+
+def _by_method(value: Any, program: ExecutorchProgramManager) -> Mapping[str, Any]:
+    """One for the only method, or a dict by method."""
+    if not isinstance(value, Mapping):
+        return dict.fromkeys(program.methods, value)
+    missing = sorted(program.methods - value.keys())
+    if missing:
+        raise RecipeError(f"nothing given for the program's method `{missing[0]}`")
+    return value

@@ -1,0 +1,180 @@
+//! What an export depends on, as one hash of bytes: a version number does not change when a file is patched.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::Error;
+
+/// A SHA-256.
+pub(crate) type Digest = [u8; 32];
+
+/// Part of every key: changed when the layout of a cache entry changes.
+const FORMAT: &[u8] = b"guide exports 1";
+
+/// Lower-case hexadecimal.
+pub(crate) fn hex(digest: &Digest) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A digest from what [`hex`] wrote.
+pub(crate) fn from_hex(text: &str) -> Option<Digest> {
+    let mut digest = [0; 32];
+    if text.len() != 64 || !text.is_ascii() {
+        return None;
+    }
+    for (n, byte) in digest.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text[2 * n..2 * n + 2], 16).ok()?;
+    }
+    Some(digest)
+}
+
+/// Hashes parts so that no two lists of parts hash alike by being cut differently.
+pub(crate) fn digest(parts: &[&[u8]]) -> Digest {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+/// The exporting side of an installation: everything but the recipe.
+pub(crate) struct Environment<'a> {
+    /// The virtual environment, `.venv`.
+    pub venv: &'a Path,
+    /// Our own Python, `crates/export/python`.
+    pub python: &'a Path,
+}
+
+impl Environment<'_> {
+    /// Hashes the installed ExecuTorch file by file, every other package by its `RECORD` (which holds the hashes of its
+    /// files as installed), the interpreter, and our Python. 30 to 70 ms on two cores for 5,800 files and 62 MB.
+    pub(crate) fn digest(&self) -> Result<Digest, Error> {
+        let site_packages = self.site_packages()?;
+        let mut files = Vec::new();
+        walk(&site_packages.join("executorch"), &mut files, &|path| {
+            // Headers and CMake files are the C++ side's; Python ignores them.
+            !path.ends_with("executorch/include") && !path.ends_with("executorch/share")
+        })?;
+        walk(self.python, &mut files, &|_| true)?;
+        for entry in fs::read_dir(&site_packages).map_err(Error::io(&site_packages))? {
+            let record = entry
+                .map_err(Error::io(&site_packages))?
+                .path()
+                .join("RECORD");
+            if record.is_file() {
+                files.push(record);
+            }
+        }
+        let interpreter =
+            fs::canonicalize(self.venv.join("bin/python")).map_err(Error::io(self.venv))?;
+        files.extend(shared_libpython(&interpreter));
+        files.push(interpreter);
+        files.push(self.venv.join("pyvenv.cfg"));
+        // Two installations with the same bytes share their exports: what a file is called within its own root counts,
+        // where that root lies does not.
+        let roots = [site_packages.as_path(), self.python, self.venv];
+        let mut named: Vec<(PathBuf, PathBuf)> = files
+            .into_iter()
+            .map(|path| {
+                let within = roots.iter().find_map(|root| path.strip_prefix(root).ok());
+                (
+                    within.map_or_else(
+                        || PathBuf::from(path.file_name().unwrap_or_default()),
+                        Path::to_owned,
+                    ),
+                    path,
+                )
+            })
+            .collect();
+        named.sort();
+        let digests = in_parallel(&named, |(_, path)| {
+            fs::read(path)
+                .map(|bytes| digest(&[&bytes]))
+                .map_err(Error::io(path))
+        })?;
+        let mut parts: Vec<&[u8]> = vec![FORMAT];
+        for ((name, _), digest) in named.iter().zip(&digests) {
+            parts.push(name.as_os_str().as_encoded_bytes());
+            parts.push(digest);
+        }
+        Ok(digest(&parts))
+    }
+
+    fn site_packages(&self) -> Result<PathBuf, Error> {
+        let lib = self.venv.join("lib");
+        let missing = || Error::NotSetUp(self.venv.join("lib/python3*/site-packages/executorch"));
+        fs::read_dir(&lib)
+            .map_err(|_| missing())?
+            .filter_map(Result::ok)
+            .map(|entry| entry.path().join("site-packages"))
+            .find(|site| site.join("executorch").is_dir())
+            .ok_or_else(missing)
+    }
+}
+
+/// Where the interpreter is a small program over a shared library, that library.
+fn shared_libpython(interpreter: &Path) -> Vec<PathBuf> {
+    let lib = interpreter
+        .parent()
+        .and_then(Path::parent)
+        .map(|prefix| prefix.join("lib"));
+    let name = |path: &Path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    };
+    let version = name(interpreter);
+    lib.and_then(|lib| fs::read_dir(lib).ok())
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| name(path).starts_with(&format!("lib{version}.so.")))
+        .collect()
+}
+
+/// Every file below `folder` but compiled Python, which is made from the rest and differs from machine to machine.
+fn walk(
+    folder: &Path,
+    files: &mut Vec<PathBuf>,
+    enter: &dyn Fn(&Path) -> bool,
+) -> Result<(), Error> {
+    for entry in fs::read_dir(folder).map_err(Error::io(folder))? {
+        let entry = entry.map_err(Error::io(folder))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(Error::io(&path))?;
+        // A link is followed: an installation may be laid over another one.
+        if kind.is_dir() || kind.is_symlink() && path.is_dir() {
+            if !path.ends_with("__pycache__") && enter(&path) {
+                walk(&path, files, enter)?;
+            }
+        } else if path.extension().is_none_or(|extension| extension != "pyc") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Applies `each` on all cores; results in order.
+fn in_parallel<T: Sync, R: Send>(
+    items: &[T],
+    each: impl Fn(&T) -> Result<R, Error> + Sync,
+) -> Result<Vec<R>, Error> {
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let share = items.len().div_ceil(workers).max(1);
+    thread::scope(|scope| {
+        let running: Vec<_> = items
+            .chunks(share)
+            .map(|chunk| scope.spawn(|| chunk.iter().map(&each).collect::<Result<Vec<_>, _>>()))
+            .collect();
+        let mut results = Vec::with_capacity(items.len());
+        for worker in running {
+            results.extend(worker.join().expect("hashing does not panic")?);
+        }
+        Ok(results)
+    })
+}

@@ -1,0 +1,68 @@
+//! What can be asked for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::ExecutorchBackendConfig;
+
+/// A program to export.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// A program that a listing's `export.py` defines, as `listing/program`.
+    Recipe(String),
+    /// A model of our own, whole on the device, with any configuration.
+    Config {
+        /// The model and its example inputs.
+        model: Model,
+        /// Handed to `to_executorch` as it is.
+        config: ExecutorchBackendConfig,
+    },
+}
+
+/// A model that can be exported with any configuration (`python/guide_export/models.py`). Weights and inputs are small
+/// multiples of 1/8, so that float32 results are exact in any order of summation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Model {
+    /// `a + b`, two 8×8 float32 (256 bytes each).
+    Add,
+    /// Linear 8 → 16, ReLU, linear 16 → 4 on one 8×8 float32; its weights lie in `aoti_cuda_blob.ptd`.
+    Mlp,
+}
+
+impl Model {
+    /// Its name in Python and in file names.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Mlp => "mlp",
+        }
+    }
+}
+
+impl From<&str> for Request {
+    fn from(recipe: &str) -> Self {
+        Self::Recipe(recipe.to_owned())
+    }
+}
+
+impl From<String> for Request {
+    fn from(recipe: String) -> Self {
+        Self::Recipe(recipe)
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Recipe(name) => f.write_str(name),
+            Self::Config { model, config } => {
+                let config = serde_json::to_string(config).map_err(|_| fmt::Error)?;
+                write!(f, "{} with {config}", model.name())
+            }
+        }
+    }
+}
