@@ -1,0 +1,396 @@
+//! `test`: the table of everything that is checked, and what runs it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::failure::Failure;
+use crate::process::{Group, run, shown};
+use crate::terminal::{bold, dim, elapsed, green, red};
+use crate::workspace::Workspace;
+use crate::{book, setup};
+
+/// One thing that `test` checks.
+struct Step {
+    name: &'static str,
+    /// One line.
+    summary: &'static str,
+    /// The step that runs this one too: named, this one runs alone; not named, it is not run twice.
+    part_of: Option<&'static str>,
+    /// Whether it needs what `setup` installs.
+    needs_setup: bool,
+    run: Run,
+}
+
+/// How a step is run.
+enum Run {
+    /// One `cargo` command.
+    Cargo(&'static [&'static str]),
+    /// Something else: all that went wrong.
+    Function(fn(&Workspace, &Group) -> Vec<Failure>),
+}
+
+/// The order is that of waiting: what fails fast comes first.
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        summary: "the Rust code is formatted",
+        part_of: None,
+        needs_setup: false,
+        run: Run::Cargo(&["fmt", "--all", "--check"]),
+    },
+    Step {
+        name: "python",
+        summary: "the Python code: ruff, mypy, pytest",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Function(python),
+    },
+    Step {
+        name: "clippy",
+        summary: "no lint anywhere in the Rust code",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Step {
+        name: "doc",
+        summary: "the crates' documentation builds, with no broken link",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Cargo(&[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+            "--quiet",
+        ]),
+    },
+    Step {
+        name: "book",
+        summary: "the proof: the book verifies, builds, and its pages are whole",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Function(|workspace, _| book::build(workspace).err().into_iter().collect()),
+    },
+    Step {
+        name: "rust",
+        summary: "every Rust test; the steps below are its parts",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--workspace", "--no-fail-fast"]),
+    },
+    Step {
+        name: "listings",
+        summary: "each listing runs, claims what it shows and prints what the page says",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "listings", "--no-fail-fast"]),
+    },
+    Step {
+        name: "snippets",
+        summary: "the Rust blocks on the pages compile and run (skeptic)",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "snippets", "--no-fail-fast"]),
+    },
+    Step {
+        name: "drift",
+        summary: "every planted fault is caught, and by the right failure",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "tests", "--test", "drift"]),
+    },
+    Step {
+        name: "site",
+        summary: "the site in a real browser: accessible, light, no request to others",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "tests", "--test", "site"]),
+    },
+];
+
+/// What `cargo xtask test --help` adds.
+pub fn help() {
+    println!(
+        "\nWithout arguments: all of these, in this order. With arguments: the named ones alone.\n"
+    );
+    for step in STEPS {
+        let part = step
+            .part_of
+            .map_or_else(String::new, |whole| dim(&format!(" (part of {whole})")));
+        println!("    {:<9} {}{part}", step.name, step.summary);
+        if let Run::Cargo(arguments) = step.run {
+            println!(
+                "    {:<9} {}",
+                "",
+                dim(&format!("cargo {}", arguments.join(" ")))
+            );
+        }
+    }
+    println!(
+        "\nA failing step does not stop the others. All failures are listed at the end, each with the command that repeats it."
+    );
+}
+
+/// The command `test`.
+pub fn test(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let steps = chosen(arguments)?;
+    if steps.iter().any(|step| step.needs_setup) {
+        setup::ensure(workspace)?;
+    }
+    let group = Group::start()?;
+    let mut results = Vec::new();
+    for (index, step) in steps.iter().enumerate() {
+        eprintln!(
+            "\n{} {}",
+            bold(&format!("[{}/{}] {}", index + 1, steps.len(), step.name)),
+            dim(step.summary)
+        );
+        let start = Instant::now();
+        let failures = step.check(workspace, &group);
+        let time = start.elapsed();
+        let word = if failures.is_empty() {
+            green("ok")
+        } else {
+            red("FAILED")
+        };
+        eprintln!(
+            "{word} {} {}",
+            step.name,
+            dim(&format!("({})", elapsed(time)))
+        );
+        results.push((*step, time, failures));
+    }
+    report(&results)
+}
+
+/// The steps that the arguments name.
+fn chosen(arguments: &[String]) -> Result<Vec<&'static Step>, Failure> {
+    if arguments.is_empty() {
+        return Ok(STEPS.iter().filter(|step| step.part_of.is_none()).collect());
+    }
+    let names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+    if let Some(unknown) = arguments
+        .iter()
+        .find(|argument| !names.contains(&argument.as_str()))
+    {
+        return Err(Failure::unknown(
+            "step",
+            unknown,
+            &names,
+            "cargo xtask test --help",
+        ));
+    }
+    let named = |name: &str| arguments.iter().any(|argument| argument == name);
+    Ok(STEPS
+        .iter()
+        .filter(|step| named(step.name) && !step.part_of.is_some_and(named))
+        .collect())
+}
+
+impl Step {
+    fn check(&self, workspace: &Workspace, group: &Group) -> Vec<Failure> {
+        match self.run {
+            Run::Cargo(arguments) => {
+                let mut cargo = group.cargo();
+                cargo.args(arguments).current_dir(&workspace.root);
+                if self.name == "doc" {
+                    cargo.env("RUSTDOCFLAGS", "-D warnings");
+                }
+                run(&mut cargo).err().into_iter().collect()
+            }
+            Run::Function(function) => function(workspace, group),
+        }
+    }
+}
+
+/// The last lines: times, every failure with its command, and the count alone on the last one.
+fn report(results: &[(&Step, Duration, Vec<Failure>)]) -> Result<(), Failure> {
+    eprintln!();
+    for (step, time, failures) in results {
+        let word = if failures.is_empty() {
+            green("ok    ")
+        } else {
+            red("FAILED")
+        };
+        eprintln!("{word} {:<9} {}", step.name, dim(&elapsed(*time)));
+    }
+    let failed: Vec<_> = results
+        .iter()
+        .filter(|(_, _, failures)| !failures.is_empty())
+        .collect();
+    let mut lines = Vec::new();
+    for (step, _, failures) in &failed {
+        for line in failures.iter().flat_map(Failure::lines) {
+            lines.push(format!(
+                "{}: {line}; repeat with: cargo xtask test {}",
+                step.name, step.name
+            ));
+        }
+    }
+    let failure = Failure::Check(lines);
+    if !failed.is_empty() {
+        eprintln!();
+        failure.print();
+    }
+    println!(
+        "{} passed, {} failed",
+        results.len() - failed.len(),
+        failed.len()
+    );
+    if failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Check(Vec::new()))
+    }
+}
+
+/// Lints, formatting, types and tests of the Python code.
+fn python(workspace: &Workspace, group: &Group) -> Vec<Failure> {
+    let ruff = |arguments: &[&str]| {
+        let mut command = group.command(workspace.python_program("ruff"));
+        command.args(arguments).current_dir(&workspace.root);
+        command
+    };
+    let mut commands = vec![
+        ruff(&["check", "--quiet", "."]),
+        ruff(&["format", "--check", "--quiet", "."]),
+    ];
+    let files = files(&workspace.root);
+    // A folder of Python that is to be typed says so in its own pyproject.toml.
+    let typed = files.iter().filter(|file| {
+        file.ends_with("pyproject.toml")
+            && fs::read_to_string(file).is_ok_and(|text| text.contains("[tool.mypy]"))
+    });
+    for folder in typed.filter_map(|file| file.parent()) {
+        let mut mypy = group.command(workspace.python_program("mypy"));
+        mypy.arg(".").current_dir(folder);
+        commands.push(mypy);
+    }
+    let is_test = |file: &&PathBuf| {
+        file.file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| name.starts_with("test_") && name.ends_with(".py"))
+    };
+    let tests: Vec<_> = files.iter().filter(is_test).collect();
+    if !tests.is_empty() {
+        let mut pytest = group.command(workspace.python_program("pytest"));
+        pytest
+            .args(["-q", "-p", "no:cacheprovider", "--import-mode=importlib"])
+            .args(tests)
+            .current_dir(&workspace.root);
+        commands.push(pytest);
+    }
+    commands
+        .iter_mut()
+        .filter_map(|command| {
+            eprintln!("{}", dim(&shown(command)));
+            run(command).err()
+        })
+        .collect()
+}
+
+/// The repository's own files, sorted: not what is built, installed or hidden.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok)
+        {
+            let name = entry.file_name();
+            let hidden = name.as_encoded_bytes().starts_with(b".");
+            match entry.file_type() {
+                Ok(kind)
+                    if kind.is_dir()
+                        && !hidden
+                        && !["target", "book", "node_modules"]
+                            .iter()
+                            .any(|built| name == *built && folder == root) =>
+                {
+                    folders.push(entry.path());
+                }
+                Ok(kind) if kind.is_file() => found.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(arguments: &[&str]) -> Vec<&'static str> {
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        chosen(&arguments)
+            .unwrap()
+            .iter()
+            .map(|step| step.name)
+            .collect()
+    }
+
+    #[test]
+    fn all_steps_run_and_none_twice() {
+        assert_eq!(
+            names(&[]),
+            ["fmt", "python", "clippy", "doc", "book", "rust"]
+        );
+        assert_eq!(names(&["drift", "rust", "fmt", "fmt"]), ["fmt", "rust"]);
+        assert_eq!(names(&["drift", "listings"]), ["listings", "drift"]);
+    }
+
+    #[test]
+    fn every_part_belongs_to_a_step_that_is_run() {
+        for step in STEPS {
+            if let Some(whole) = step.part_of {
+                assert!(
+                    STEPS
+                        .iter()
+                        .any(|other| other.name == whole && other.part_of.is_none()),
+                    "{}",
+                    step.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_unknown_step_names_the_likely_one() {
+        let failure = chosen(&["clipy".to_owned()]).err().unwrap();
+        assert!(
+            failure.lines()[0].contains("did you mean `clippy`?"),
+            "{:?}",
+            failure.lines()
+        );
+    }
+
+    #[test]
+    fn the_walk_sees_our_files_and_not_what_is_built() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let files = files(root);
+        assert!(
+            files
+                .iter()
+                .any(|file| file.ends_with("xtask/python/pyproject.toml"))
+        );
+        assert!(
+            files
+                .iter()
+                .all(|file| !file.starts_with(root.join("target"))
+                    && !file.starts_with(root.join(".venv")))
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! The two programs beside the Python packages: mdBook, and our preprocessor `guide-book`.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use crate::failure::Failure;
+use crate::process::{Group, ask, run_quietly};
+use crate::progress::Task;
+use crate::workspace::{Workspace, failed, read, remove, write};
+
+/// mdBook's version, written once: where the workspace pins the library that `guide-book` is built with.
+fn mdbook_version(workspace: &Workspace) -> Result<String, Failure> {
+    let manifest = read(&workspace.root.join("Cargo.toml"))?;
+    pinned(&manifest, "mdbook-driver")
+        .ok_or_else(|| Failure::environment("Cargo.toml: `mdbook-driver` must be pinned as `version = \"=x.y.z\"` in [workspace.dependencies]"))
+}
+
+/// The version in `name = { version = "=1.2.3", … }` or `name = "=1.2.3"`.
+fn pinned(manifest: &str, name: &str) -> Option<String> {
+    let line = manifest
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.trim_start().strip_prefix('='))?;
+    let (_, rest) = line.split_once("\"=")?;
+    Some(rest.split_once('"')?.0.to_owned())
+}
+
+/// Whether the pinned mdBook is there and runs.
+pub fn has_mdbook(workspace: &Workspace) -> Result<bool, Failure> {
+    let wanted = format!("mdbook v{}", mdbook_version(workspace)?);
+    Ok(ask(Command::new(workspace.tool("mdbook")).arg("--version"))
+        .is_some_and(|version| version == wanted))
+}
+
+/// Builds the pinned mdBook. The build folder stays until it is done, so that an interrupted build is continued.
+pub fn install_mdbook(workspace: &Workspace, group: &Group, task: &Task) -> Result<(), Failure> {
+    let root = workspace.venv().join("tools");
+    let build = root.join("target");
+    let package = format!("mdbook@{}", mdbook_version(workspace)?);
+    run_quietly(
+        group
+            .cargo()
+            .args([
+                "install",
+                "--locked",
+                "--force",
+                "--debug",
+                "--color=never",
+                &package,
+                "--root",
+            ])
+            .arg(&root)
+            .arg("--target-dir")
+            .arg(&build)
+            // Nobody debugs it, and this is a third of the time.
+            .env("CARGO_PROFILE_DEV_DEBUG", "false"),
+        task,
+    )?;
+    remove(&build)
+}
+
+/// What `book.toml` names as the preprocessor.
+///
+/// mdBook passes over a preprocessor whose `supports` fails, and would run whatever was built last. So this is not the
+/// program but a script that answers `supports` itself and has cargo bring the program up to date before each run: it
+/// cannot be stale, and one that does not compile fails the build. (0.1 s when there is nothing to do.)
+const GUIDE_BOOK: &str = r#"#!/bin/sh
+# Written by `cargo xtask setup`; see xtask/src/tools.rs.
+[ "$1" = supports ] && exit 0
+here=$PWD
+cd "$(dirname "$(readlink -f "$0")")/../../.." || exit 1
+program=$(cargo build --quiet --package book --bin guide-book --message-format json-render-diagnostics |
+    sed -n 's/.*"executable":"\([^"]*guide-book\)".*/\1/p')
+[ -n "$program" ] || { echo "guide-book: crates/book does not build; repeat with: cargo build --package book" >&2; exit 1; }
+cd "$here" && exec "$program" "$@"
+"#;
+
+/// Writes the script that `book.toml` names and builds the program behind it.
+pub fn guide_book(workspace: &Workspace, group: &Group, task: &Task) -> Result<(), Failure> {
+    let script = workspace.tool("guide-book");
+    if fs::read_to_string(&script).ok().as_deref() != Some(GUIDE_BOOK) {
+        let folder = workspace.venv().join("tools/bin");
+        fs::create_dir_all(&folder).map_err(|error| failed("make the folder", &folder, &error))?;
+        write(&script, GUIDE_BOOK)?;
+    }
+    let executable = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&script, executable)
+        .map_err(|error| failed("make executable", &script, &error))?;
+    run_quietly(
+        group.cargo().args([
+            "build",
+            "--color=never",
+            "--package",
+            "book",
+            "--bin",
+            "guide-book",
+        ]),
+        task,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_are_read() {
+        let manifest =
+            "a = \"=1.0\"\nmdbook-driver = { version = \"=0.5.4\", default-features = false }\n";
+        assert_eq!(pinned(manifest, "mdbook-driver").as_deref(), Some("0.5.4"));
+        assert_eq!(pinned(manifest, "a").as_deref(), Some("1.0"));
+        assert_eq!(pinned("mdbook-driver = \"0.5\"", "mdbook-driver"), None);
+        assert_eq!(pinned("mdbook-driver-x = \"=1\"", "mdbook-driver"), None);
+    }
+}
