@@ -1,12 +1,19 @@
 """Both copies skipped, nothing planned: the caller supplies the output's buffer."""
 
 import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 
 
+# ANCHOR: model
 class Add(torch.nn.Module):
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a + b
@@ -14,60 +21,73 @@ class Add(torch.nn.Module):
 
 model = Add().eval()
 example_inputs = (
-    torch.arange(64, dtype=torch.float32).reshape(8, 8) / 8,
-    torch.arange(64, dtype=torch.float32).flip(0).reshape(8, 8) / 4,
+    torch.arange(64.0).reshape(8, 8) / 8,
+    torch.arange(64.0).flip(0).reshape(8, 8) / 4,
 )
+# ANCHOR_END: model
 
 
-def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
-    program = torch.export.export(model, example_inputs)
-    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
 
 
 # ANCHOR: caller_output
 def caller_output() -> ExecutorchProgramManager:
     """Device in, device out; the caller owns the output."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+                alloc_graph_output=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: caller_output
+    # ANCHOR_END: caller_output
 
 
 # ANCHOR: planned
 def planned() -> ExecutorchProgramManager:
     """The same with a planned output: `set_output` is refused."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: planned
+    # ANCHOR_END: planned
 
 
 # ANCHOR: kept_copy
 def kept_copy() -> ExecutorchProgramManager:
-    """The output copy kept: the output is planned on the host in spite of `alloc_graph_output=False`."""
-    return lower(
+    """The output copy kept: `alloc_graph_output=False` has no effect on the host output."""
+    return lower().to_executorch(
         ExecutorchBackendConfig(
-            propagate_device_config=PropagateDeviceConfig(skip_h2d_for_method_inputs=True),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False),
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True,
+            ),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+                alloc_graph_output=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: kept_copy
+    # ANCHOR_END: kept_copy
 
 
 programs = {
@@ -76,8 +96,10 @@ programs = {
     "kept_copy": kept_copy,
 }
 
+# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
         manager = program()
-        manager.save(f"{name}.pte")
-        manager.write_tensor_data_to_file(".")
+        with open(f"{name}.pte", "wb") as file:
+            manager.write_to_file(file)
+# ANCHOR_END: write

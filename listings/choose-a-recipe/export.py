@@ -1,12 +1,19 @@
 """The five recipes: where the inputs are, where the result goes."""
 
 import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 
 
+# ANCHOR: model
 class Add(torch.nn.Module):
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a + b
@@ -14,82 +21,92 @@ class Add(torch.nn.Module):
 
 model = Add().eval()
 example_inputs = (
-    torch.arange(64, dtype=torch.float32).reshape(8, 8) / 8,
-    torch.arange(64, dtype=torch.float32).flip(0).reshape(8, 8) / 4,
+    torch.arange(64.0).reshape(8, 8) / 8,
+    torch.arange(64.0).flip(0).reshape(8, 8) / 4,
 )
+# ANCHOR_END: model
 
 
-def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
-    program = torch.export.export(model, example_inputs)
-    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
 
 
 # ANCHOR: host_to_host
 def host_to_host() -> ExecutorchProgramManager:
     """Host in, host out."""
-    return lower(ExecutorchBackendConfig())
-
-
-# ANCHOR_END: host_to_host
+    return lower().to_executorch(ExecutorchBackendConfig())
+    # ANCHOR_END: host_to_host
 
 
 # ANCHOR: device_to_host
 def device_to_host() -> ExecutorchProgramManager:
     """Device in, host out."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
-            propagate_device_config=PropagateDeviceConfig(skip_h2d_for_method_inputs=True),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True,
+            ),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: device_to_host
+    # ANCHOR_END: device_to_host
 
 
 # ANCHOR: host_to_device
 def host_to_device() -> ExecutorchProgramManager:
     """Host in, device out."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
-            propagate_device_config=PropagateDeviceConfig(skip_d2h_for_method_outputs=True),
+            propagate_device_config=PropagateDeviceConfig(
+                skip_d2h_for_method_outputs=True,
+            ),
         )
     )
-
-
-# ANCHOR_END: host_to_device
+    # ANCHOR_END: host_to_device
 
 
 # ANCHOR: device_to_runtime_buffer
 def device_to_runtime_buffer() -> ExecutorchProgramManager:
     """Device in, device out, in the runtime's buffer."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: device_to_runtime_buffer
+    # ANCHOR_END: device_to_runtime_buffer
 
 
 # ANCHOR: device_to_caller_buffer
 def device_to_caller_buffer() -> ExecutorchProgramManager:
     """Device in, device out, in the caller's buffer."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False, alloc_graph_output=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+                alloc_graph_output=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: device_to_caller_buffer
+    # ANCHOR_END: device_to_caller_buffer
 
 
 programs = {
@@ -100,8 +117,10 @@ programs = {
     "device_to_caller_buffer": device_to_caller_buffer,
 }
 
+# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
         manager = program()
-        manager.save(f"{name}.pte")
-        manager.write_tensor_data_to_file(".")
+        with open(f"{name}.pte", "wb") as file:
+            manager.write_to_file(file)
+# ANCHOR_END: write

@@ -1,8 +1,14 @@
 """A small MLP, with its activations on the host and on the device."""
 
 import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 
@@ -27,34 +33,39 @@ example_inputs = ((torch.arange(16) % 5 - 2).reshape(1, 16) / 8,)
 # ANCHOR_END: model
 
 
-def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
-    program = torch.export.export(model, example_inputs)
-    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
 
 
 # ANCHOR: default
 def default() -> ExecutorchProgramManager:
     """Host in, host out."""
-    return lower(ExecutorchBackendConfig())
-
-
-# ANCHOR_END: default
+    return lower().to_executorch(ExecutorchBackendConfig())
+    # ANCHOR_END: default
 
 
 # ANCHOR: device
 def device() -> ExecutorchProgramManager:
     """Device in, device out, in the runtime's buffer."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: device
+    # ANCHOR_END: device
 
 
 programs = {
@@ -62,8 +73,11 @@ programs = {
     "device": device,
 }
 
+# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
         manager = program()
-        manager.save(f"{name}.pte")
+        with open(f"{name}.pte", "wb") as file:
+            manager.write_to_file(file)
         manager.write_tensor_data_to_file(".")
+# ANCHOR_END: write

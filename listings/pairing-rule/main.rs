@@ -6,7 +6,7 @@ use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use executorch::Error as RuntimeError;
 use export::pte;
-use listings::{on_device, on_host, placement};
+use listings::{on_device, on_host, placement, tagged_cpu};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         on_device(&b, [8, 8]).into_evalue(),
     ])?;
     gpu.synchronize()?;
-    let copies = gpu.counters().copies_since(&before);
+    let copies = gpu.counters().since(&before);
 
     let sum = outputs[0].as_tensor().into_typed::<f32>();
     let result = gpu.read(sum.as_data_ptr(), sum.numel())?;

@@ -1,12 +1,19 @@
 """Both copies skipped, the output planned: the result stays in the runtime's own device buffer."""
 
 import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 
 
+# ANCHOR: model
 class Add(torch.nn.Module):
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a + b
@@ -14,38 +21,48 @@ class Add(torch.nn.Module):
 
 model = Add().eval()
 example_inputs = (
-    torch.arange(64, dtype=torch.float32).reshape(8, 8) / 8,
-    torch.arange(64, dtype=torch.float32).flip(0).reshape(8, 8) / 4,
+    torch.arange(64.0).reshape(8, 8) / 8,
+    torch.arange(64.0).flip(0).reshape(8, 8) / 4,
 )
+# ANCHOR_END: model
 
 
-def lower(config: ExecutorchBackendConfig) -> ExecutorchProgramManager:
-    program = torch.export.export(model, example_inputs)
-    return to_edge_transform_and_lower(program, partitioner=[CudaPartitioner([])]).to_executorch(config)
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
 
 
 # ANCHOR: planned_output
 def planned_output() -> ExecutorchProgramManager:
     """Device in, device out; the runtime owns the output."""
-    return lower(
+    return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
-
-
-# ANCHOR_END: planned_output
+    # ANCHOR_END: planned_output
 
 
 programs = {
     "planned_output": planned_output,
 }
 
+# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
         manager = program()
-        manager.save(f"{name}.pte")
-        manager.write_tensor_data_to_file(".")
+        with open(f"{name}.pte", "wb") as file:
+            manager.write_to_file(file)
+# ANCHOR_END: write
