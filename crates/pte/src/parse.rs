@@ -155,20 +155,14 @@ fn segments(
     let Some(table) = root.segments().filter(|table| !table.is_empty()) else {
         return Ok(Vec::new());
     };
-    let base = match header {
-        Some(header) if header.segment_base_offset != 0 => header.segment_base_offset,
-        _ => {
-            return Err(inconsistent(
-                "the segment table",
-                format!(
-                    "has {} entries, and no header says where they begin",
-                    table.len()
-                ),
-            ));
-        }
-    };
+    let base = header.map_or(0, |header| header.segment_base_offset);
     let segment = |(index, entry): (usize, schema::DataSegment)| {
         let place = || format!("segment {index}");
+        // A program without constants has one segment of no bytes for them, and then no header.
+        if base == 0 && entry.size_() != 0 {
+            let problem = format!("has {} bytes, and no header says where", entry.size_());
+            return Err(inconsistent(place(), problem));
+        }
         let offset = base
             .checked_add(entry.offset())
             .ok_or_else(|| inconsistent(place(), "begins beyond any file"))?;
