@@ -1,4 +1,4 @@
-"""Exports `a + b` with ExecuTorch's default configuration, and with one setting changed."""
+"""Every setting at its default, and inputs left to the caller."""
 
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
@@ -39,15 +39,19 @@ def lower() -> EdgeProgramManager:
 
 # ANCHOR: default
 def default() -> ExecutorchProgramManager:
-    return lower().to_executorch()
+    """Host in, host out; the runtime copies each input into its host arena."""
+    return lower().to_executorch(ExecutorchBackendConfig())
     # ANCHOR_END: default
 
 
 # ANCHOR: default_unplanned_inputs
 def default_unplanned_inputs() -> ExecutorchProgramManager:
+    """Host in, host out; the runtime reads each input where the caller has it."""
     return lower().to_executorch(
         ExecutorchBackendConfig(
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
     # ANCHOR_END: default_unplanned_inputs
@@ -61,6 +65,7 @@ programs = {
 # ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
+        manager = program()
         with open(f"{name}.pte", "wb") as file:
-            program().write_to_file(file)
+            manager.write_to_file(file)
 # ANCHOR_END: write

@@ -1,4 +1,4 @@
-"""Exports `a + b` with both copies skipped: once without the pairing rule, twice with it."""
+"""Both copies skipped, and three ways to plan the memory."""
 
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
@@ -40,6 +40,7 @@ def lower() -> EdgeProgramManager:
 
 # ANCHOR: unpaired
 def unpaired() -> ExecutorchProgramManager:
+    """Inputs planned. Do not use: no caller can run it."""
     return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
@@ -53,43 +54,50 @@ def unpaired() -> ExecutorchProgramManager:
 
 # ANCHOR: paired
 def paired() -> ExecutorchProgramManager:
+    """Inputs left to the caller, the output planned."""
     return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
                 skip_h2d_for_method_inputs=True,
                 skip_d2h_for_method_outputs=True,
             ),
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
         )
     )
     # ANCHOR_END: paired
 
 
-# ANCHOR: unplanned_output
-def unplanned_output() -> ExecutorchProgramManager:
+# ANCHOR: upstream_example
+def upstream_example() -> ExecutorchProgramManager:
+    """Inputs and output left to the caller."""
     return lower().to_executorch(
         ExecutorchBackendConfig(
             propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
             ),
             enable_non_cpu_memory_planning=True,
             memory_planning_pass=MemoryPlanningPass(
-                alloc_graph_input=False, alloc_graph_output=False
+                alloc_graph_input=False,
+                alloc_graph_output=False,
             ),
         )
     )
-    # ANCHOR_END: unplanned_output
+    # ANCHOR_END: upstream_example
 
 
 programs = {
     "unpaired": unpaired,
     "paired": paired,
-    "unplanned_output": unplanned_output,
+    "upstream_example": upstream_example,
 }
 
 # ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
+        manager = program()
         with open(f"{name}.pte", "wb") as file:
-            program().write_to_file(file)
+            manager.write_to_file(file)
 # ANCHOR_END: write

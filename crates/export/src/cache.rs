@@ -37,7 +37,7 @@ pub(crate) struct Key {
 /// `entry.json`.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
-    /// SHA-256 of each file.
+    /// The hash of each file.
     files: BTreeMap<String, String>,
 }
 

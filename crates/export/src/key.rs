@@ -1,14 +1,17 @@
 //! What an export depends on, as one hash of bytes: a version number does not change when a file is patched.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
-use sha2::{Digest as _, Sha256};
+
 
 use crate::Error;
 
-/// A SHA-256.
+/// A BLAKE3 hash.
 pub(crate) type Digest = [u8; 32];
 
 /// Part of every key: changed when the layout of a cache entry changes.
@@ -33,9 +36,9 @@ pub(crate) fn from_hex(text: &str) -> Option<Digest> {
 
 /// Hashes parts so that no two lists of parts hash alike by being cut differently.
 pub(crate) fn digest(parts: &[&[u8]]) -> Digest {
-    let mut hash = Sha256::new();
+    let mut hash = blake3::Hasher::new();
     for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part);
     }
     hash.finalize().into()
@@ -91,11 +94,7 @@ impl Environment<'_> {
             })
             .collect();
         named.sort();
-        let digests = in_parallel(&named, |(_, path)| {
-            fs::read(path)
-                .map(|bytes| digest(&[&bytes]))
-                .map_err(Error::io(path))
-        })?;
+        let digests = digests(&named.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>())?;
         let mut parts: Vec<&[u8]> = vec![FORMAT];
         for ((name, _), digest) in named.iter().zip(&digests) {
             parts.push(name.as_os_str().as_encoded_bytes());
@@ -159,22 +158,32 @@ fn walk(
     Ok(())
 }
 
-/// Applies `each` on all cores; results in order.
-fn in_parallel<T: Sync, R: Send>(
-    items: &[T],
-    each: impl Fn(&T) -> Result<R, Error> + Sync,
-) -> Result<Vec<R>, Error> {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let share = items.len().div_ceil(workers).max(1);
-    thread::scope(|scope| {
-        let running: Vec<_> = items
-            .chunks(share)
-            .map(|chunk| scope.spawn(|| chunk.iter().map(&each).collect::<Result<Vec<_>, _>>()))
-            .collect();
-        let mut results = Vec::with_capacity(items.len());
-        for worker in running {
-            results.extend(worker.join().expect("hashing does not panic")?);
+/// The digest of each file, on all cores; in order.
+fn digests(paths: &[&Path]) -> Result<Vec<Digest>, Error> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        let mut bytes = Vec::new();
+        // One file at a time: a few are as big as all others together.
+        loop {
+            let number = next.fetch_add(1, Relaxed);
+            let Some(path) = paths.get(number) else {
+                return Ok(done);
+            };
+            bytes.clear();
+            File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(Error::io(path))?;
+            done.push((number, digest(&[&bytes])));
         }
-        Ok(results)
-    })
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let mut done = thread::scope(|scope| {
+        let running: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        let mut done = Vec::with_capacity(paths.len());
+        for worker in running {
+            done.extend(worker.join().expect("hashing does not panic")?);
+        }
+        Ok(done)
+    })?;
+    done.sort_unstable();
+    Ok(done.into_iter().map(|(_, digest)| digest).collect())
 }

@@ -20,7 +20,7 @@
 //! |---|---|---|
 //! | `GUIDE_ROOT` | where `listings/` is looked for; and `.venv` and `crates/export/python`, if they are there | the workspace that this was built from |
 //! | `GUIDE_CACHE` | where exports are kept | `target/exports` below the root |
-//! | `GUIDE_EXPORT_PLANT` | a Python file that the exporting process runs before the first recipe (planted drift) | none |
+//! | `GUIDE_EXPORT_PLANT` | a Python file that the exporting process runs first of all (planted drift) | none |
 //! | `GUIDE_EXPORT_TIMEOUT` | seconds that one export, or starting Python, may take | 300 |
 //! | `GUIDE_EXPORTS` | set by [`hand_down`] alone | the installation is hashed |
 
@@ -32,7 +32,7 @@ use std::time::Duration;
 use std::{env, fs};
 
 mod cache;
-pub mod config;
+mod config;
 mod error;
 mod exported;
 mod key;
@@ -40,12 +40,12 @@ mod python;
 mod recipe;
 mod request;
 
+pub use config::{ExecutorchBackendConfig, Flag, MemoryPlanningPass, PerMethod, PropagateDeviceConfig};
 pub use error::Error;
 pub use exported::{Eager, Exported, Tensor};
 pub use request::{Model, Request};
 
 use cache::{Cache, Key};
-use config::ExecutorchBackendConfig;
 use key::{Digest, Environment, digest};
 use python::{Asked, Job, What};
 use recipe::Recipe;
@@ -95,9 +95,7 @@ pub fn programs(listing: &str) -> Result<Vec<String>, Error> {
 /// # Errors
 /// If the installation cannot be hashed.
 pub fn hand_down(command: &mut Command) -> Result<(), Error> {
-    let exporter = process_wide()?;
-    command.env(HANDED_DOWN, exporter.handed_down(std::process::id())?);
-    Ok(())
+    process_wide()?.hand_down(command)
 }
 
 fn process_wide() -> Result<&'static Exporter, Error> {
@@ -193,7 +191,7 @@ impl Exporter {
         self
     }
 
-    /// A Python file for the exporting process to run before the first recipe, which may change ExecuTorch's behaviour.
+    /// A Python file for the exporting process to run first of all, which may change ExecuTorch's behaviour.
     #[must_use]
     pub fn plant(mut self, file: impl Into<PathBuf>) -> Self {
         self.plant = Some(absolute(file.into()));
@@ -308,6 +306,17 @@ impl Exporter {
         )
     }
 
+    /// See [`hand_down`]. The child has to be given the same environment and Python side, or hashes its own.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn hand_down(&self, command: &mut Command) -> Result<(), Error> {
+        let environment = self.environment()?;
+        let holds_for = self.holds_for(std::process::id());
+        command.env(HANDED_DOWN, format!("{}:{}", key::hex(&environment), key::hex(&holds_for)));
+        Ok(())
+    }
+
     fn resolve<'a>(&self, request: &'a Request) -> Result<Resolved<'a>, Error> {
         let name = match request {
             Request::Config { model, config } => {
@@ -354,16 +363,7 @@ impl Exporter {
         Ok(*self.environment.get_or_init(|| hashed))
     }
 
-    /// What [`hand_down`] writes: the environment's digest, and a digest of what it holds for.
-    fn handed_down(&self, parent: u32) -> Result<String, Error> {
-        let environment = self.environment()?;
-        Ok(format!(
-            "{}:{}",
-            key::hex(&environment),
-            key::hex(&self.holds_for(parent))
-        ))
-    }
-
+    /// Ties what is handed down to one parent process and one installation.
     fn holds_for(&self, parent: u32) -> Digest {
         let path = |path: &Path| path.as_os_str().as_encoded_bytes().to_vec();
         digest(&[

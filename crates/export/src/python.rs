@@ -53,7 +53,7 @@ pub(crate) enum What<'a> {
     /// A model of `guide_export.models`.
     Config {
         model: &'a str,
-        config: &'a crate::config::ExecutorchBackendConfig,
+        config: &'a crate::ExecutorchBackendConfig,
     },
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::config::ExecutorchBackendConfig;
+use crate::ExecutorchBackendConfig;
 
 /// A program to export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

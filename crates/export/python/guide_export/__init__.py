@@ -2,5 +2,5 @@
 
 `worker` is the process and its protocol, `recipes` finds the programs that a listing's `export.py` defines, `models`
 and `config` make the programs that are asked for by value, `operators` stands in for the one step that needs a GPU,
-`eager` records what eager PyTorch computes.
+`eager` records what eager PyTorch computes; `installed` is for a reader's own pytest.
 """

@@ -24,7 +24,7 @@ from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend.backend_details import PreprocessResult
 from executorch.exir.backend.compile_spec_schema import CompileSpec
 from torch.export import ExportedProgram
-from torch.export.graph_signature import InputKind
+from torch.export.graph_signature import InputKind, OutputKind
 
 VERSION = 1
 
@@ -33,15 +33,20 @@ EXTERNAL_TAG = f"aoti_{CudaBackend.get_device_name()}_blob"
 
 OPERATORS = {
     "aten.add.Tensor": "add",
+    "aten.addmm.default": "addmm",
     "aten.clone.default": "clone",
     "aten.linear.default": "linear",
+    "aten.matmul.default": "mm",
+    "aten.mm.default": "mm",
     "aten.mul.Tensor": "mul",
+    "aten.permute_copy.default": "permute",
     "aten.relu.default": "relu",
+    "aten.t_copy.default": "transpose",
     "dim_order_ops._clone_dim_order.default": "clone",
 }
 """Edge operators that the delegate runs, by their names in the graph, and what the list of operators calls them."""
 
-NEUTRAL = {"alpha": 1, "memory_format": None, "non_blocking": False}
+NEUTRAL = {"alpha": 1, "beta": 1, "memory_format": None, "non_blocking": False}
 """Keyword arguments that may be given, with the one value that changes nothing."""
 
 
@@ -76,6 +81,10 @@ def _preprocess(program: ExportedProgram, method: str) -> PreprocessResult:
     ops: list[dict[str, Any]] = []
     outputs: list[str] = []
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
+    for spec in program.graph_signature.output_specs:
+        if spec.kind is not OutputKind.USER_OUTPUT:
+            # A buffer that the method writes to, such as a KV cache: the delegate keeps no state between calls.
+            raise StandInError(f"method `{method}`: the stand-in for CUDA has no {spec.kind.name} (`{spec.target}`)")
 
     for node in program.graph.nodes:
         if node.op == "placeholder":
@@ -115,19 +124,22 @@ def _operator(method: str, node: torch.fx.Node) -> dict[str, Any]:
     if name not in OPERATORS:
         known = ", ".join(sorted(OPERATORS))
         raise StandInError(f"{where}: the stand-in for CUDA does not run it, only {known}")
-    for argument in node.args:
-        if not isinstance(argument, torch.fx.Node) and argument is not None:
-            raise StandInError(f"{where}: argument {argument!r} is no tensor")
+    op: dict[str, Any] = {"op": OPERATORS[name]}
+    operands = [argument for argument in node.args if argument is not None]
+    if op["op"] == "permute":
+        dims = operands.pop()
+        op["dims"] = [dim % len(dims) for dim in dims]
+    for operand in operands:
+        if not isinstance(operand, torch.fx.Node):
+            raise StandInError(f"{where}: argument {operand!r} is no tensor")
+    if op["op"] == "mm" and any(operand.meta["val"].dim() != 2 for operand in operands):
+        raise StandInError(f"{where}: the stand-in for CUDA multiplies matrices of two dimensions")
     for key, value in node.kwargs.items():
         contiguous = key == "dim_order" and list(value or []) == sorted(value or [])
         if not contiguous and (key not in NEUTRAL or value != NEUTRAL[key]):
             raise StandInError(f"{where}: {key}={value!r}")
     _check_layout(method, node.name, node.meta.get("val"))
-    return {
-        "op": OPERATORS[name],
-        "in": [argument.name for argument in node.args if argument is not None],
-        "out": node.name,
-    }
+    return op | {"in": [operand.name for operand in operands], "out": node.name}
 
 
 def _check_layout(method: str, name: str, value: object) -> None:

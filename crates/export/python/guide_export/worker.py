@@ -28,12 +28,12 @@ def main() -> None:
 
     failure: BaseException | None = None
     try:
-        # Takes seconds, and an installation that is broken or patched may fail here: then so does every request.
+        if asked["plant"] is not None:
+            runpy.run_path(asked["plant"], run_name="guide_export_plant")
+        # Takes seconds. A broken or a patched installation may fail here: then so does every request.
         from guide_export import operators, recipes
 
         operators.install()
-        if asked["plant"] is not None:
-            runpy.run_path(asked["plant"], run_name="guide_export_plant")
     except BaseException as error:
         failure = error
 
