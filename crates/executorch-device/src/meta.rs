@@ -1,0 +1,210 @@
+//! What a program's file says about a method.
+
+use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
+
+use executorch::device::Device;
+use executorch::tensor::ScalarType;
+use executorch_sys as sys;
+
+use crate::error::Error;
+use crate::tensor::{device_of, scalar_type_of};
+
+/// A method, as the program's file describes it: `executorch::program::MethodMeta`, copied out.
+///
+/// It does not say on which device an input or output is: ExecuTorch's metadata has no word for it. Once the method is
+/// loaded, [`Module::input`](crate::Module::input) and [`Module::output`](crate::Module::output) do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MethodMeta {
+    /// Its name, such as `forward`.
+    pub name: String,
+    /// Its inputs; `None` for one that is not a tensor.
+    pub inputs: Vec<Option<TensorMeta>>,
+    /// Its outputs; `None` for one that is not a tensor.
+    pub outputs: Vec<Option<TensorMeta>>,
+    /// The buffers that memory planning reserved (its arenas), in order.
+    pub planned_buffers: Vec<PlannedBuffer>,
+    /// The ids of the delegates that it uses.
+    pub delegates: Vec<String>,
+}
+
+/// One input or output tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorMeta {
+    /// Its name, if the exporter kept one.
+    pub name: String,
+    /// The sizes of the largest shape that it was exported for.
+    pub sizes: Vec<i32>,
+    /// The dimensions from the outermost in memory to the innermost.
+    pub dim_order: Vec<u8>,
+    /// The type of the elements.
+    pub scalar_type: ScalarType,
+    /// Bytes of the largest shape.
+    pub nbytes: usize,
+    /// Whether memory planning reserved a buffer for it. If not, the caller supplies the memory.
+    pub planned: bool,
+}
+
+/// One planned buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedBuffer {
+    /// Its size in bytes.
+    pub nbytes: usize,
+    /// Where the runtime allocates it.
+    pub device: Device,
+}
+
+impl MethodMeta {
+    pub(crate) fn read(meta: &sys::ET_MethodMeta) -> Result<Self, Error> {
+        // SAFETY (all calls below): live metadata, indices below the counts that it gives, results made when Ok.
+        let tensor = |index, input: bool| {
+            let mut tag = MaybeUninit::uninit();
+            // SAFETY: as above.
+            let code = unsafe {
+                match input {
+                    true => sys::executorch_MethodMeta_input_tag(meta, index, tag.as_mut_ptr()),
+                    false => sys::executorch_MethodMeta_output_tag(meta, index, tag.as_mut_ptr()),
+                }
+            };
+            ok(code, "tag")?;
+            // SAFETY: as above.
+            if unsafe { tag.assume_init() } != sys::ET_Tag::ET_Tag_Tensor {
+                return Ok(None);
+            }
+            let mut info = MaybeUninit::uninit();
+            // SAFETY: as above.
+            let code = unsafe {
+                match input {
+                    true => {
+                        sys::executorch_MethodMeta_input_tensor_meta(meta, index, info.as_mut_ptr())
+                    }
+                    false => sys::executorch_MethodMeta_output_tensor_meta(
+                        meta,
+                        index,
+                        info.as_mut_ptr(),
+                    ),
+                }
+            };
+            ok(code, "tensor")?;
+            // SAFETY: as above.
+            Ok(Some(TensorMeta::read(&unsafe { info.assume_init() })))
+        };
+        // SAFETY: as above.
+        let (inputs, outputs, buffers, delegates) = unsafe {
+            (
+                sys::executorch_MethodMeta_num_inputs(meta),
+                sys::executorch_MethodMeta_num_outputs(meta),
+                sys::executorch_MethodMeta_num_memory_planned_buffers(meta),
+                sys::executorch_MethodMeta_num_backends(meta),
+            )
+        };
+        Ok(Self {
+            // SAFETY: as above.
+            name: unsafe { text(sys::executorch_MethodMeta_name(meta)) },
+            inputs: (0..inputs)
+                .map(|index| tensor(index, true))
+                .collect::<Result<_, Error>>()?,
+            outputs: (0..outputs)
+                .map(|index| tensor(index, false))
+                .collect::<Result<_, Error>>()?,
+            planned_buffers: (0..buffers)
+                .map(|index| PlannedBuffer::read(meta, index))
+                .collect::<Result<_, _>>()?,
+            delegates: (0..delegates)
+                .map(|index| delegate(meta, index))
+                .collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+impl TensorMeta {
+    fn read(info: &sys::ET_TensorInfo) -> Self {
+        // SAFETY: live metadata, whose arrays lead into the program.
+        unsafe {
+            let name = sys::executorch_TensorInfo_name(info);
+            let sizes = sys::executorch_TensorInfo_sizes(info);
+            let order = sys::executorch_TensorInfo_dim_order(info);
+            Self {
+                name: String::from_utf8_lossy(&copied(name.data.cast(), name.len)).into_owned(),
+                sizes: copied(sizes.data, sizes.len),
+                dim_order: copied(order.data, order.len),
+                scalar_type: scalar_type_of(sys::executorch_TensorInfo_scalar_type(info) as i8),
+                nbytes: sys::executorch_TensorInfo_nbytes(info),
+                planned: sys::executorch_TensorInfo_is_memory_planned(info),
+            }
+        }
+    }
+}
+
+impl PlannedBuffer {
+    fn read(meta: &sys::ET_MethodMeta, index: usize) -> Result<Self, Error> {
+        let (mut nbytes, mut device) = (0, MaybeUninit::uninit());
+        // SAFETY: live metadata, an index below its count.
+        let code = unsafe {
+            sys::executorch_MethodMeta_memory_planned_buffer_size(meta, index, &mut nbytes)
+        };
+        ok(code, "planned buffer's size")?;
+        // SAFETY: as above.
+        let code = unsafe {
+            sys::executorch_MethodMeta_memory_planned_buffer_device(
+                meta,
+                index,
+                device.as_mut_ptr(),
+            )
+        };
+        ok(code, "planned buffer's device")?;
+        // SAFETY: made, as the answer was Ok.
+        Ok(Self {
+            nbytes: usize::try_from(nbytes).unwrap_or(0),
+            device: device_of(unsafe { device.assume_init() }),
+        })
+    }
+}
+
+fn delegate(meta: &sys::ET_MethodMeta, index: usize) -> Result<String, Error> {
+    let mut id = std::ptr::null();
+    // SAFETY: live metadata, an index below its count.
+    ok(
+        unsafe { sys::executorch_MethodMeta_get_backend_name(meta, index, &mut id) },
+        "delegate",
+    )?;
+    // SAFETY: a C string in the program.
+    Ok(unsafe { text(id) })
+}
+
+fn ok(code: sys::ET_Error, what: &str) -> Result<(), Error> {
+    match code as u32 {
+        0 => Ok(()),
+        code => Err(Error::from_runtime(
+            code,
+            format!("the program does not describe a {what}"),
+            Vec::new(),
+        )),
+    }
+}
+
+/// # Safety
+///
+/// Null, or a C string.
+unsafe fn text(text: *const c_char) -> String {
+    // SAFETY: the caller's promise.
+    if text.is_null() {
+        String::new()
+    } else {
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned()
+    }
+}
+
+/// # Safety
+///
+/// `data` leads to `len` values, or `len` is 0.
+pub(crate) unsafe fn copied<T: Copy>(data: *const T, len: usize) -> Vec<T> {
+    // SAFETY: the caller's promise.
+    if len == 0 {
+        Vec::new()
+    } else {
+        unsafe { std::slice::from_raw_parts(data, len) }.to_vec()
+    }
+}
