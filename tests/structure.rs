@@ -14,6 +14,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("pte", &[]),
     ("snippets", &["executorch-device", "pte"]),
     ("tests", &["book", "device", "executorch-device", "export", "proof", "pte"]),
+    ("ui", &["executorch-device"]),
     ("xtask", &[]),
 ];
 

@@ -1,0 +1,104 @@
+//! The output in the runtime's own device buffer: where it is, when it is ready, and what the next execution does to it.
+
+use std::error::Error;
+
+use executorch::Error as RuntimeError;
+use executorch::evalue::IntoEValue;
+use executorch::module::Module;
+use export::pte;
+use listings::{address, on_device};
+use proof::Origin::{Exporter, Runtime, StandIn};
+use proof::{claim, fact};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let gpu = device::install()?;
+    let program = pte("planned-output/planned_output")?;
+    let (host_a, host_b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+    let eager = program.eager.outputs[0].f32()?;
+    let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
+
+    // ANCHOR: call
+    let mut module = Module::new(&program.pte);
+    let outputs = module.forward(&[
+        on_device(&a, [8, 8]).into_evalue(),
+        on_device(&b, [8, 8]).into_evalue(),
+    ])?;
+    gpu.synchronize()?;
+    let first = address(&outputs[0]);
+    // ANCHOR_END: call
+    let tag_is_cuda = !outputs[0].as_tensor().device().is_cpu();
+    // ANCHOR: keep
+    let kept = gpu.read(first, 64)?;
+    // ANCHOR_END: keep
+    println!("first result: {:?} …, equals eager: {}", &kept[..3], kept == eager);
+
+    // The second execution, b + b.
+    drop(outputs);
+    let outputs = module.forward(&[
+        on_device(&b, [8, 8]).into_evalue(),
+        on_device(&b, [8, 8]).into_evalue(),
+    ])?;
+    let second = address(&outputs[0]);
+    let unready = gpu.read(second, 64)?;
+    gpu.synchronize()?;
+    let ready = gpu.read(second, 64)?;
+    println!("second result at the same address: {}", first == second);
+    println!("through the first pointer: {:?} …", &gpu.read(first, 64)?[..3]);
+    println!("the copy that was kept: {:?} …", &kept[..3]);
+    let twice_b: Vec<f32> = host_b.iter().map(|value| value + value).collect();
+
+    let file = pte::Program::open(&program.pte)?;
+    let method = file.method("forward").ok_or("no method `forward`")?;
+    let block = gpu.block(first).ok_or("the result is in no device block")?;
+    fact(Exporter, "planned-output.planned_bytes", method.planned_bytes());
+    claim(
+        Runtime,
+        "planned-output.runtime-buffer",
+        "The caller gets a tensor tagged CUDA whose pointer lies in the method's own arena: 256 bytes, planned at export.",
+        tag_is_cuda
+            && method.planned_bytes() == 256
+            && block.nbytes == 256
+            && block.address != a.as_ptr() as usize
+            && block.address != b.as_ptr() as usize,
+    );
+    claim(
+        Runtime,
+        "planned-output.reused",
+        "The second execution returns the same address, and the first result has become the second.",
+        first == second && gpu.read(first, 64)? == twice_b,
+    );
+    claim(
+        StandIn,
+        "planned-output.queued",
+        "Before the synchronise the buffer does not hold the result.",
+        unready != ready && ready == twice_b,
+    );
+    claim(StandIn, "planned-output.keep", "A copy taken after the synchronise keeps a result.", kept == eager);
+    claim(
+        Runtime,
+        "planned-output.answer",
+        "The result stays on the device, in a buffer that the runtime planned and owns, and the next execution of the method overwrites it.",
+        tag_is_cuda && first == second && method.output_tensors().all(|output| output.planned.is_some()),
+    );
+    drop(outputs);
+    drop(module);
+
+    // `set_output` on a planned output, and the program afterwards.
+    let mut buffer = gpu.empty::<f32>(64)?;
+    let mut module = executorch_device::Module::new(&program.pte);
+    gpu.take_log();
+    let refused = module.set_output("forward", 0, &mut buffer, [8, 8]).err().ok_or("set_output was accepted")?;
+    let log = gpu.take_log();
+    fact(Runtime, "planned-output.set_output.error", refused);
+    fact(Runtime, "planned-output.set_output.code", format!("{:#x}", refused as u32));
+    fact(Runtime, "planned-output.set_output.log", &log[0]);
+    let outputs = module.forward(&[on_device(&a, [8, 8]).into_evalue(), on_device(&b, [8, 8]).into_evalue()])?;
+    gpu.synchronize()?;
+    claim(
+        Runtime,
+        "planned-output.refusal-harmless",
+        "A refused `set_output` leaves the module usable.",
+        refused == RuntimeError::InvalidState && gpu.read(address(&outputs[0]), 64)? == eager,
+    );
+    Ok(())
+}
