@@ -1,1 +1,24 @@
-//! Placeholder.
+#![doc = include_str!("../README.md")]
+#![allow(unsafe_code)]
+
+mod counters;
+mod delegate;
+mod device;
+mod error;
+mod fault;
+mod fence;
+mod fenced;
+mod install;
+mod log;
+mod operators;
+mod plan;
+mod probe;
+pub mod recipe;
+
+pub use counters::{Copies, Counters};
+pub use device::{Buffer, Device, Element, Policy, Seen};
+pub use error::Error;
+pub use fault::PLANTED_FAULTS;
+pub use fence::POISON;
+pub use install::install;
+pub use log::{LogLine, Origin};
