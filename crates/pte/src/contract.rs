@@ -3,6 +3,7 @@
 //! Sizes are in bytes. A *value* is an entry of a method's value table, named by its index there, as in the runtime's
 //! log lines. What ExecuTorch's own documentation has a word for is called by that word.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -177,6 +178,9 @@ pub enum TensorData {
     External {
         /// The name of the data there.
         key: String,
+        /// The tensor's number among the exporter's external tensors. It finds nothing; it is here because the runtime
+        /// takes any but 0 for a sign that the tensor is planned.
+        index: u32,
     },
 }
 
@@ -280,6 +284,9 @@ pub struct Delegate {
     pub specs: Vec<CompileSpec>,
     /// What the backend made of it.
     pub processed: Blob,
+    /// The names of the data that the blob will ask the runtime for, where its format is known: that of ExecuTorch's
+    /// AOTInductor backends (`CudaBackend`, `MetalBackend`). `None`: not known, which is not none.
+    pub data_keys: Option<Vec<String>>,
 }
 
 /// A piece of the file that means nothing to the runtime itself.
@@ -315,6 +322,30 @@ impl Program {
     /// The method of this name.
     pub fn method(&self, name: &str) -> Option<&Method> {
         self.methods.iter().find(|method| method.name == name)
+    }
+
+    /// The names of the data that a method asks for and that this file does not hold, each once: without a data file
+    /// (`.ptd`) that has them the method does not load. What a delegate of an unknown format asks for is not among them.
+    pub fn external_keys<'a>(&'a self, method: &'a Method) -> Vec<&'a str> {
+        let of_tensors = method.tensors().filter_map(|tensor| match &tensor.data {
+            Some(TensorData::External { key, .. }) => Some(key),
+            _ => None,
+        });
+        let of_delegates = method
+            .delegates
+            .iter()
+            .filter_map(|it| it.data_keys.as_ref())
+            .flatten();
+        let mut seen: HashSet<&str> = self
+            .named_data
+            .iter()
+            .map(|data| data.key.as_str())
+            .collect();
+        of_tensors
+            .chain(of_delegates)
+            .map(String::as_str)
+            .filter(|key| seen.insert(*key))
+            .collect()
     }
 }
 
@@ -401,13 +432,15 @@ impl Value {
 }
 
 impl TensorInfo {
-    /// What the runtime's own `TensorInfo::is_memory_planned` answers: a constant counts as planned too.
+    /// What the runtime's own `TensorInfo::is_memory_planned` answers: a constant counts as planned too, and of the
+    /// constants in a data file all but the exporter's first.
     pub fn is_memory_planned(&self) -> bool {
         self.planned.is_some()
-            || matches!(
-                self.data,
-                Some(TensorData::Segment { .. } | TensorData::Inline { .. })
-            )
+            || match self.data {
+                Some(TensorData::Segment { .. } | TensorData::Inline { .. }) => true,
+                Some(TensorData::External { index, .. }) => index != 0,
+                None => false,
+            }
     }
 }
 

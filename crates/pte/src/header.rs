@@ -58,6 +58,9 @@ pub struct Layout {
     pub header: Option<ExtendedHeader>,
     /// The segments, as the program numbers them.
     pub segments: Vec<Segment>,
+    /// The segment that holds the constants. `None`: they are inside the program part, as exporters of before ExecuTorch
+    /// 0.4 put them, and the runtime of the 1.5.1 wheel refuses the file, even where there are no constants at all.
+    pub constant_segment: Option<u32>,
 }
 
 impl ExtendedHeader {

@@ -27,6 +27,7 @@ mod error;
 mod file;
 mod generated;
 mod header;
+mod keys;
 mod names;
 mod parse;
 mod source;

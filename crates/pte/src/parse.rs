@@ -18,7 +18,7 @@ use crate::generated::schema;
 use crate::header::{ExtendedHeader, HEAD_BYTES, Layout, NamedData, Segment};
 use crate::source::{Limits, ReadAt, read_exactly};
 use crate::spec::{CompileSpec, SpecValue};
-use crate::{DType, Device, DeviceType, names};
+use crate::{DType, Device, DeviceType, keys, names};
 
 /// The most dimensions that the runtime has room for (`kTensorDimensionLimit`).
 const MOST_DIMENSIONS: usize = 16;
@@ -35,17 +35,29 @@ impl Program {
     /// # Errors
     /// Any [`Error`] but [`Error::File`] and [`Error::Read`].
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
-        // No limit: the bytes are in memory already.
-        let head = &bytes[..bytes.len().min(HEAD_BYTES)];
-        let file_bytes = bytes.len() as u64;
-        let header = ExtendedHeader::parse(head, file_bytes)?;
-        let end = header.map_or(file_bytes, |header| header.program_bytes);
-        // The header's check put the program's end inside the file, so this takes all that there is to take.
-        let program = &bytes[..usize::try_from(end).unwrap_or(bytes.len()).min(bytes.len())];
-        Self::parse(program, header, file_bytes)
+        Self::from_program_part(bytes, bytes.len() as u64)
     }
 
-    /// Reads the program in this source: its head, then its program part.
+    /// Reads the program whose file has `file_bytes` bytes and begins with these, which hold at least the program part:
+    /// for a reader that cannot fetch more when asked, as in a browser. [`ExtendedHeader::parse`] says how many they
+    /// must be. Delegates whose blob is not among the bytes have no [`data_keys`](crate::Delegate::data_keys).
+    ///
+    /// # Errors
+    /// Any [`Error`] but [`Error::File`] and [`Error::Read`]; [`Error::CutShort`] if there are too few bytes.
+    pub fn from_program_part(bytes: &[u8], file_bytes: u64) -> Result<Self, Error> {
+        let head = &bytes[..bytes.len().min(HEAD_BYTES)];
+        let header = ExtendedHeader::parse(head, file_bytes)?;
+        let end = header.map_or(file_bytes, |header| header.program_bytes);
+        let program = usize::try_from(end).ok().and_then(|end| bytes.get(..end));
+        let program = program.ok_or_else(|| Error::CutShort {
+            part: "the program".into(),
+            end,
+            file_bytes: bytes.len() as u64,
+        })?;
+        Self::parse(program, header, file_bytes, bytes)
+    }
+
+    /// Reads the program in this source: its head, its program part, and what [`ReadAt`] says.
     ///
     /// # Errors
     /// Any [`Error`] but [`Error::File`].
@@ -71,36 +83,42 @@ impl Program {
                 got: 0,
             });
         }
-        Self::parse(&program, header, file_bytes)
+        Self::parse(&program, header, file_bytes, source)
     }
 
-    fn parse(bytes: &[u8], header: Option<ExtendedHeader>, file_bytes: u64) -> Result<Self, Error> {
+    fn parse(
+        bytes: &[u8],
+        header: Option<ExtendedHeader>,
+        file_bytes: u64,
+        source: &(impl ReadAt + ?Sized),
+    ) -> Result<Self, Error> {
         let root = schema::root_as_program_with_opts(&verifier_options(bytes.len()), bytes)
             .map_err(|error| Error::Damaged(one_line(&error)))?;
         let segments = segments(&root, header, file_bytes)?;
-        let named_data = root
-            .named_data()
-            .into_iter()
-            .flatten()
-            .map(|entry| named_data(&entry, &segments))
-            .collect::<Result<_, _>>()?;
-        let file = Parts {
+        let named = root.named_data().into_iter().flatten();
+        let named_data = named.map(|entry| named_data(&entry, &segments));
+        let named_data = named_data.collect::<Result<_, _>>()?;
+        let parts = Parts {
             bytes,
             root,
             segments: &segments,
         };
-        let methods = root
-            .execution_plan()
-            .into_iter()
-            .flatten()
-            .enumerate()
-            .map(|(i, plan)| method(&file, i, &plan));
-        let methods = methods.collect::<Result<_, _>>()?;
+        let plans = root.execution_plan().into_iter().flatten().enumerate();
+        let methods = plans.map(|(index, plan)| method(&parts, index, &plan));
+        let mut methods: Vec<Method> = methods.collect::<Result<_, _>>()?;
+        keys::fill(
+            methods.iter_mut().flat_map(|method| &mut method.delegates),
+            source,
+        )?;
         let layout = Layout {
             file_bytes,
             program_bytes: bytes.len() as u64,
             header,
             segments,
+            constant_segment: root
+                .constant_segment()
+                .filter(|table| table.offsets().is_some_and(|offsets| !offsets.is_empty()))
+                .map(|table| table.segment_index()),
         };
         Ok(Self {
             version: root.version(),
@@ -507,6 +525,7 @@ impl Plan<'_> {
             })?;
             return Ok(Some(TensorData::External {
                 key: key.to_owned(),
+                index: tensor.data_buffer_idx(),
             }));
         }
         let index = tensor.data_buffer_idx();
@@ -637,6 +656,7 @@ impl Plan<'_> {
             id: id.into(),
             specs: specs.collect(),
             processed,
+            data_keys: None,
         })
     }
 

@@ -6,7 +6,6 @@ writes, for each program, `NAME.pte`, its data files under `NAME/`, and `NAME.pl
 itself holds it before it is written. The tests hold what they read from the first against the last.
 """
 
-import dataclasses
 import hashlib
 import importlib.abc
 import importlib.machinery
@@ -32,7 +31,7 @@ from executorch.exir.backend.test.device_util import DeviceAwarePartitioner
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
-from executorch.exir.schema import Buffer, Program
+from executorch.exir.schema import Program
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
 
@@ -281,11 +280,7 @@ def write_old(manager: ExecutorchProgramManager, name: str, folder: Path) -> Non
 
 
 def write_plan(program: Program, name: str, folder: Path) -> None:
-    """Without the data itself, of which the tests need no more than its size."""
-    constants = [Buffer(storage=b"") for _ in program.constant_buffer]
-    delegates = [dataclasses.replace(data, data=b"") for data in program.backend_delegate_data]
-    plan = dataclasses.replace(program, constant_buffer=constants, backend_delegate_data=delegates)
-    (folder / f"{name}.plan.json").write_text(json.dumps(plan, cls=_DataclassEncoder))
+    (folder / f"{name}.plan.json").write_text(json.dumps(program, cls=_DataclassEncoder))
 
 
 def main(folder: Path) -> None:

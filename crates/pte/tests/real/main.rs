@@ -1,0 +1,8 @@
+//! `pte` on programs of ExecuTorch's own exporter, held against that exporter and against ExecuTorch's own runtime.
+
+mod generated;
+mod hostile;
+mod matrix;
+mod programs;
+mod streams;
+mod truth;
