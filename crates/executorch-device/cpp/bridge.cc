@@ -123,7 +123,8 @@ std::unique_ptr<FreeableBuffer> named_data(const BackendInitContext& context, ru
     out = code(Error::NotFound);
     return nullptr;
   }
-  auto found = map->get_data({key.data(), key.size()});
+  // As a C string: FlatTensorDataMap compares `key.data()` up to its NUL.
+  auto found = map->get_data(std::string(key));
   out = code(found.error());
   return found.ok() ? std::make_unique<FreeableBuffer>(std::move(*found)) : nullptr;
 }
