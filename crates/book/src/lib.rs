@@ -1,1 +1,58 @@
-//! Placeholder.
+//! The gate of the book: mdBook's preprocessor `guide-book`, the runner of its listings, and the check of what was built.
+//!
+//! A page is Markdown with five additions, and each of them is held against a run of the listings that the build makes:
+//!
+//! | on the page | means |
+//! |---|---|
+//! | `[sentence]{claim=id}` | a listing asserts this sentence, in these words |
+//! | `{{fact listing.name = value}}` | a listing recorded this value |
+//! | `{{output listing}}` | what the listing printed in this run, which is its `output.txt` |
+//! | `{{gpu sentence}}` | only a GPU can show this; the page's strip says so |
+//! | `{{strip}}` | what stands behind this page: proved, from our stand-in, only on a GPU |
+//!
+//! besides `{{version executorch}}` and the like, and mdBook's own `{{#include file:anchor}}`. Every rule is a [`Kind`];
+//! a run collects all [`Failure`]s and reports them at once. mdBook itself carries on after most faults, so nothing here
+//! does.
+//!
+//! The stages, each a module: `listing` and `runner` (what a listing is, and running it), `proving` (all of them),
+//! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `site` (what mdBook
+//! made of it), `bless` (the comparison, written instead of reported).
+
+mod admonition;
+mod bless;
+mod config;
+mod exports;
+mod failure;
+#[doc(hidden)]
+pub mod fingerprint;
+mod gate;
+mod html;
+mod include;
+mod listing;
+mod markdown;
+mod normalise;
+mod page;
+mod preprocess;
+mod provenance;
+mod proving;
+mod render;
+mod runner;
+mod site;
+mod workspace;
+
+pub use bless::bless;
+pub use failure::{Failure, Failures, Kind};
+pub use gate::{Judgement, ProvedClaim, ProvedPage, Settings, judge};
+pub use listing::{Expected, Listing, Outcome};
+pub use page::Source;
+pub use preprocess::{RunRecord, Took, preprocess};
+pub use provenance::{Commit, Provenance};
+pub use proving::{Proof, Times, prove, prove_listing};
+pub use runner::{Binaries, Limits, Run, Runner, build};
+pub use site::check;
+pub use workspace::{ROOT_VARIABLE, RUNTIME_LIB_VARIABLE, Workspace};
+
+/// Keeps this process and the listings that it starts from leaving core files behind.
+pub fn forbid_core_files() {
+    runner::forbid_core_files();
+}

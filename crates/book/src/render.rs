@@ -1,0 +1,458 @@
+//! Writes the pages: what a reader sees in place of each directive and claim.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::ops::Range;
+
+use proof::Origin;
+
+use crate::failure::run_command;
+use crate::gate::ProvedClaim;
+use crate::html::escape;
+use crate::listing::Outcome;
+use crate::page::{Action, Claim, Context, Directive, Page};
+use crate::proving::{Assertion, Proof};
+use crate::workspace::Workspace;
+
+/// Where the drift tests keep the sentence that `{{drift}}` shows.
+pub(crate) const DRIFT_FILE: &str = "tests/drift.txt";
+
+/// How many planted faults were caught, as the drift tests left it.
+pub(crate) fn drift(workspace: &Workspace) -> Option<String> {
+    let text = fs::read_to_string(workspace.root().join(DRIFT_FILE)).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// The ids that a page gets besides those of its headings.
+pub(crate) fn generated_ids(
+    page: &Page,
+    shown: &BTreeMap<String, Vec<String>>,
+) -> BTreeSet<String> {
+    let claims = page
+        .claims
+        .iter()
+        .map(|claim| format!("claim-{}", claim.id));
+    let listings = shown
+        .iter()
+        .filter(|(_, pages)| pages.contains(&page.source.path))
+        .map(|(listing, _)| format!("listing-{listing}"));
+    let gpu = gpu_sentences(page)
+        .enumerate()
+        .map(|(index, _)| format!("gpu-{}", index + 1));
+    claims.chain(listings).chain(gpu).collect()
+}
+
+fn gpu_sentences(page: &Page) -> impl Iterator<Item = &str> {
+    page.directives
+        .iter()
+        .filter_map(|directive| match &directive.action {
+            Action::Gpu { sentence } => Some(sentence.as_str()),
+            _ => None,
+        })
+}
+
+/// All pages with what they show.
+pub(crate) struct Book<'a> {
+    pages: &'a [Page],
+    proof: &'a Proof,
+    shown: &'a BTreeMap<String, Vec<String>>,
+    drift: Option<String>,
+}
+
+impl<'a> Book<'a> {
+    pub(crate) fn new(
+        pages: &'a [Page],
+        proof: &'a Proof,
+        shown: &'a BTreeMap<String, Vec<String>>,
+        drift: Option<String>,
+    ) -> Self {
+        Self {
+            pages,
+            proof,
+            shown,
+            drift,
+        }
+    }
+
+    /// The claims in the order of the pages, each with the first listing that asserts it.
+    pub(crate) fn claims(&self) -> Vec<ProvedClaim> {
+        let mut claims = Vec::new();
+        for page in self.pages {
+            for claim in &page.claims {
+                let Some(assertion) = self.assertion(claim) else {
+                    continue;
+                };
+                claims.push(ProvedClaim {
+                    id: claim.id.clone(),
+                    sentence: assertion.sentence.clone(),
+                    page: page.source.path.clone(),
+                    listing: assertion.listing.clone(),
+                    origin: assertion.origin,
+                    file: assertion.file.clone(),
+                    line: assertion.line,
+                });
+            }
+        }
+        claims
+    }
+
+    fn assertion(&self, claim: &Claim) -> Option<&'a Assertion> {
+        self.proof.assertions.get(&claim.id)?.first()
+    }
+
+    /// The Markdown of a page with everything in its place.
+    pub(crate) fn page(&self, page: &Page) -> String {
+        let mut edits: Vec<(Range<usize>, String)> = Vec::new();
+        let mut ids = BTreeSet::new();
+        for claim in &page.claims {
+            let text = page.text(&claim.sentence);
+            let from = claim.sentence.start + (text.len() - text.trim_start().len());
+            let to = claim.sentence.start + text.trim_end().len();
+            let id = format!("claim-{}", claim.id);
+            let attribute = if ids.insert(id.clone()) {
+                format!(" id=\"{id}\"")
+            } else {
+                String::new()
+            };
+            edits.push((
+                claim.span.start..from,
+                format!("<span class=\"claim\"{attribute}>"),
+            ));
+            edits.push((
+                to..claim.span.end,
+                format!("</span>{}", self.claim_links(page, claim, &id)),
+            ));
+        }
+        for range in &page.escaped {
+            edits.push(unescaped(page, range));
+        }
+        let mut listing_ids = BTreeSet::new();
+        let mut gpu = 0;
+        for directive in &page.directives {
+            let text = match &directive.action {
+                Action::Include { .. } => continue,
+                Action::Fact { id, .. } => {
+                    let value = self
+                        .proof
+                        .facts
+                        .get(id)
+                        .map(|fact| fact.value.as_str())
+                        .unwrap_or_default();
+                    in_context(value, directive.context, |value| {
+                        format!("<span class=\"fact\">{value}</span>")
+                    })
+                }
+                Action::Version { of } => {
+                    let version = self.proof.provenance.version(of).unwrap_or_default();
+                    in_context(&version, directive.context, str::to_owned)
+                }
+                Action::Drift => in_context(
+                    self.drift.as_deref().unwrap_or_default(),
+                    directive.context,
+                    str::to_owned,
+                ),
+                Action::Output { listing } => {
+                    self.output(listing, listing_ids.insert(listing.clone()))
+                }
+                Action::Strip => self.strip(page),
+                Action::Gpu { sentence } => {
+                    gpu += 1;
+                    gpu_item(page, directive, sentence, gpu)
+                }
+            };
+            edits.push((directive.span.clone(), text));
+        }
+        self.name_files(page, &mut listing_ids, &mut edits);
+
+        edits.sort_by_key(|(range, _)| (range.start, range.end));
+        let mut text = String::with_capacity(page.source.text.len() * 2);
+        let mut at = 0;
+        for (range, replacement) in edits {
+            text.push_str(&page.source.text[at..range.start]);
+            text.push_str(&replacement);
+            at = range.end;
+        }
+        text.push_str(&page.source.text[at..]);
+        text
+    }
+
+    /// To the claim itself, and to the listing that proved it.
+    fn claim_links(&self, page: &Page, claim: &Claim, id: &str) -> String {
+        let mut links = format!(
+            "<a class=\"claim-link\" href=\"#{id}\" aria-label=\"Link to this statement\" title=\"Link to this statement\">#</a>"
+        );
+        if let Some(assertion) = self.assertion(claim) {
+            let label = format!(
+                "Proved in this build by {}, line {}",
+                assertion.file, assertion.line
+            );
+            if let Some(place) = self.place_of(&assertion.listing, page) {
+                let _ = write!(
+                    links,
+                    "<a class=\"claim-proof\" href=\"{place}\" data-origin=\"{}\" aria-label=\"{label}\" title=\"{label}\">✓</a>",
+                    assertion.origin
+                );
+            }
+        }
+        links
+    }
+
+    /// A link from `page` to where a listing is shown: on the same page if it is, else on the first that shows it.
+    fn place_of(&self, listing: &str, page: &Page) -> Option<String> {
+        let pages = self.shown.get(listing)?;
+        let fragment = format!("#listing-{listing}");
+        if pages.contains(&page.source.path) {
+            return Some(fragment);
+        }
+        Some(format!(
+            "{}{fragment}",
+            relative_link(&page.source.path, pages.first()?)
+        ))
+    }
+
+    /// What a listing printed in this run, as a console block, and under it where it comes from.
+    fn output(&self, name: &str, first: bool) -> String {
+        let Some(run) = self.proof.runs.get(name) else {
+            return String::new();
+        };
+        let command = run_command(name);
+        let shown = format!("$ {command}\n{}", run.stdout.trim_end());
+        let longest = shown
+            .split(|c| c != '`')
+            .map(str::len)
+            .max()
+            .unwrap_or_default();
+        let fence = "`".repeat(longest.max(2) + 1);
+        let end = match run.outcome {
+            Outcome::Exit(0) => String::new(),
+            outcome => format!(" It ended with {outcome}, as it must."),
+        };
+        let id = if first {
+            format!(" id=\"listing-{name}\"")
+        } else {
+            String::new()
+        };
+        format!(
+            "<div class=\"output\"{id}>\n\n{fence}console\n{}\n{fence}\n\n<p class=\"provenance\">Printed in this build by \
+             <code>{command}</code> with ExecuTorch {}.{end}</p>\n\n</div>",
+            without_includes(shown.trim_end()),
+            escape(&self.proof.provenance.executorch),
+        )
+    }
+
+    /// The three lines that say what stands behind a page.
+    fn strip(&self, page: &Page) -> String {
+        let mut proved = 0;
+        let mut ours = Vec::new();
+        let mut seen = BTreeSet::new();
+        for claim in &page.claims {
+            let Some(assertion) = self
+                .assertion(claim)
+                .filter(|_| seen.insert(claim.id.as_str()))
+            else {
+                continue;
+            };
+            if assertion.origin == Origin::StandIn {
+                ours.push(format!("[`{id}`](#claim-{id})", id = claim.id));
+            } else {
+                proved += 1;
+            }
+        }
+        for directive in &page.directives {
+            let Action::Fact { id, .. } = &directive.action else {
+                continue;
+            };
+            let Some(fact) = self.proof.facts.get(id).filter(|_| seen.insert(id)) else {
+                continue;
+            };
+            if fact.origin == Origin::StandIn {
+                ours.push(format!("`{id}`"));
+            } else {
+                proved += 1;
+            }
+        }
+        let ours = if ours.is_empty() {
+            "nothing".to_owned()
+        } else {
+            ours.join(" · ")
+        };
+        let gpu: Vec<_> = gpu_sentences(page)
+            .enumerate()
+            .map(|(index, sentence)| format!("[{}](#gpu-{})", without_links(sentence), index + 1))
+            .collect();
+        let gpu = if gpu.is_empty() {
+            "nothing on this page".to_owned()
+        } else {
+            format!("{} (not verified on a GPU)", gpu.join(" · "))
+        };
+        format!(
+            "<div class=\"strip\" role=\"note\" aria-label=\"What stands behind this page\">\n\n\
+             - **Proved in this build** (ExecuTorch {}, {}): {proved}/{proved}\n\
+             - **From our stand-in**: {ours}\n\
+             - **Only a GPU shows**: {gpu}\n\n</div>",
+            self.proof.provenance.executorch,
+            self.proof.provenance.sources(),
+        )
+    }
+
+    /// Under each block that shows a part of a listing: of which file.
+    fn name_files(
+        &self,
+        page: &Page,
+        ids: &mut BTreeSet<String>,
+        edits: &mut Vec<(Range<usize>, String)>,
+    ) {
+        for fence in page
+            .parsed
+            .fences
+            .iter()
+            .filter(|fence| !fence.is_admonition())
+        {
+            let included = page
+                .directives
+                .iter()
+                .find_map(|directive| match &directive.action {
+                    Action::Include { path, .. }
+                        if fence.content.contains(&directive.span.start) =>
+                    {
+                        let (_, inside) = path.split_once("listings/")?;
+                        let (listing, _) = inside.split_once('/')?;
+                        Some((inside, listing))
+                    }
+                    _ => None,
+                });
+            let Some((inside, listing)) = included else {
+                continue;
+            };
+            let first = self.shown.contains_key(listing) && ids.insert(listing.to_owned());
+            let id = if first {
+                format!(" id=\"listing-{listing}\"")
+            } else {
+                String::new()
+            };
+            let line_start = page.source.text[..fence.span.start]
+                .rfind('\n')
+                .map_or(0, |at| at + 1);
+            let before = &page.source.text[line_start..fence.span.start];
+            let indent: String = before
+                .chars()
+                .map(|c| if c == '>' { '>' } else { ' ' })
+                .collect();
+            let end = fence.span.start + page.text(&fence.span).trim_end().len();
+            edits.push((
+                end..end,
+                format!("\n{indent}\n{indent}<p class=\"listing-file\"{id}><code>listings/{}</code></p>\n{indent}", escape(inside)),
+            ));
+        }
+    }
+}
+
+/// A sentence that only a GPU can show: an item of a list where it stands alone on its line.
+fn gpu_item(page: &Page, directive: &Directive, sentence: &str, number: usize) -> String {
+    let bullet = if page.alone(directive) { "- " } else { "" };
+    format!(
+        "{bullet}<span class=\"gpu\" id=\"gpu-{number}\">{sentence} <span class=\"gpu-mark\">Not verified on a GPU.</span></span>"
+    )
+}
+
+/// `value` as it must be written where it stands.
+fn in_context(value: &str, context: Context, prose: impl Fn(&str) -> String) -> String {
+    match context {
+        Context::Prose => prose(&literal(value)),
+        Context::Html => prose(&escape(value)),
+        Context::InlineCode | Context::Fence => without_includes(value),
+    }
+}
+
+/// `text` so that Markdown shows it as it is.
+fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            literal.push('\\');
+        }
+        literal.push(c);
+    }
+    literal
+}
+
+/// `text` so that mdBook's `links` leaves it alone.
+fn without_includes(text: &str) -> String {
+    text.lines()
+        .map(|line| {
+            if line.contains("}}") {
+                line.replace("{{#", "\\{{#")
+            } else {
+                line.to_owned()
+            }
+        })
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// `\{{…}}` as a reader shall see it. mdBook itself takes the backslash from `\{{#…}}`.
+fn unescaped(page: &Page, range: &Range<usize>) -> (Range<usize>, String) {
+    let text = page.text(range);
+    let kept = if text.starts_with("\\{{#") {
+        text
+    } else {
+        &text[1..]
+    };
+    (range.clone(), kept.to_owned())
+}
+
+/// `[text](target)` as `text`, so that it can stand in a link.
+fn without_links(markdown: &str) -> String {
+    static LINK: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
+        regex::Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("the pattern is a regular expression")
+    });
+    LINK.replace_all(markdown, "$1").into_owned()
+}
+
+/// The link from one page to another, both paths in `src/`.
+fn relative_link(from: &str, to: &str) -> String {
+    let folders: Vec<_> = from
+        .split('/')
+        .rev()
+        .skip(1)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .rev()
+        .collect();
+    let target: Vec<_> = to.split('/').collect();
+    let common = folders
+        .iter()
+        .zip(&target)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let up = "../".repeat(folders.len() - common);
+    format!("{up}{}", target[common..].join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_between_pages_are_relative() {
+        assert_eq!(relative_link("index.md", "recipes/a.md"), "recipes/a.md");
+        assert_eq!(relative_link("recipes/a.md", "recipes/b.md"), "b.md");
+        assert_eq!(relative_link("recipes/a.md", "why/b.md"), "../why/b.md");
+        assert_eq!(relative_link("recipes/a.md", "index.md"), "../index.md");
+    }
+
+    #[test]
+    fn a_value_is_shown_as_it_is() {
+        assert_eq!(literal("a*b|<c>"), r"a\*b\|\<c\>");
+        assert_eq!(
+            without_includes("x {{#include y}} z\n{{fact}}"),
+            "x \\{{#include y}} z\n{{fact}}"
+        );
+        assert_eq!(
+            without_links("see [this](x.md) and `y`"),
+            "see this and `y`"
+        );
+    }
+}

@@ -1,0 +1,602 @@
+//! Runs listings: the one place where a program of the book is started.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use export::Exporter;
+use proof::Record;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde_json::Value;
+
+use crate::failure::{Failure, Failures, Kind};
+use crate::listing::{Listing, Outcome};
+use crate::normalise::normalise;
+use crate::workspace::{ROOT_VARIABLE, Workspace};
+
+/// Cargo features with which the listings are built; for the tests that plant faults in the device.
+const FEATURES_VARIABLE: &str = "GUIDE_FEATURES";
+
+/// What a listing inherits of our own variables: how programs are exported.
+const PASSED: &[&str] = &["GUIDE_CACHE", "GUIDE_EXPORT_PLANT", "GUIDE_EXPORT_TIMEOUT"];
+
+/// A prefix of variables that listings inherit: faults that a test plants in the device.
+const PASSED_PREFIX: &str = "GUIDE_PLANT";
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// From the start to the end.
+    pub time: Duration,
+    /// Bytes of standard output, and as many of standard error.
+    pub output: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            time: Duration::from_secs(60),
+            output: 1 << 20,
+        }
+    }
+}
+
+/// What a listing did.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Standard output, without what differs from run to run.
+    pub stdout: String,
+    /// Standard error as it was.
+    pub stderr: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Its claims and facts, in their order.
+    pub records: Vec<Record>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+impl Run {
+    /// The last lines of standard error, for a report.
+    pub(crate) fn last_words(&self) -> String {
+        let lines: Vec<_> = self.stderr.trim_end().lines().collect();
+        let from = lines.len().saturating_sub(8);
+        lines[from..].join("\n")
+    }
+}
+
+/// The programs of the listings, by name, as cargo built them from the sources of this moment.
+pub type Binaries = BTreeMap<String, PathBuf>;
+
+/// Builds every listing and says where cargo put the programs.
+///
+/// With nothing changed this costs what it costs cargo to see that.
+///
+/// # Errors
+///
+/// What the compiler or cargo said, whole.
+pub fn build(workspace: &Workspace) -> Result<Binaries, Failures> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(&cargo);
+    command
+        .args([
+            "build",
+            "--package",
+            "listings",
+            "--bins",
+            "--message-format=json",
+        ])
+        .current_dir(workspace.root())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    if let Some(features) = env::var_os(FEATURES_VARIABLE) {
+        command.arg("--features").arg(features);
+    }
+    let failure = |file: &str, line: usize, seen: String| {
+        Failure::new(
+            Kind::ListingsDoNotCompile,
+            "listings",
+            file,
+            line,
+            "listings that compile",
+            seen,
+        )
+        .repeated_by("cargo build --package listings --bins")
+    };
+    let started = |error: io::Error| {
+        failure(
+            "listings/Cargo.toml",
+            1,
+            format!("cannot run cargo: {error}"),
+        )
+    };
+
+    let mut child = command.spawn().map_err(started)?;
+    let progress = child
+        .stderr
+        .take()
+        .map(|stderr| thread::spawn(move || show_progress(stderr)));
+    let mut binaries = Binaries::new();
+    let mut errors = Vec::new();
+    let mut place = None;
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            let Ok(message) = serde_json::from_str::<Value>(&line) else {
+                continue;
+            };
+            match message["reason"].as_str() {
+                Some("compiler-artifact") => {
+                    let is_bin = message["target"]["kind"][0] == "bin";
+                    if let (true, Some(name), Some(path)) = (
+                        is_bin,
+                        message["target"]["name"].as_str(),
+                        message["executable"].as_str(),
+                    ) {
+                        binaries.insert(name.to_owned(), path.into());
+                    }
+                }
+                Some("compiler-message") if message["message"]["level"] == "error" => {
+                    let message = &message["message"];
+                    errors.push(
+                        message["rendered"]
+                            .as_str()
+                            .unwrap_or_default()
+                            .trim_end()
+                            .to_owned(),
+                    );
+                    let span = &message["spans"][0];
+                    if let (None, Some(file), Some(line)) = (
+                        &place,
+                        span["file_name"].as_str(),
+                        span["line_start"].as_u64(),
+                    ) {
+                        place = Some((file.to_owned(), usize::try_from(line).unwrap_or(1)));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let status = child.wait().map_err(started)?;
+    let said = progress
+        .and_then(|thread| thread.join().ok())
+        .unwrap_or_default();
+    if status.success() {
+        return Ok(binaries);
+    }
+    let (file, line) = place.unwrap_or_else(|| ("listings/Cargo.toml".to_owned(), 1));
+    if errors.is_empty() {
+        errors.push(said);
+    }
+    Err(failure(&file, line, errors.join("\n")).into())
+}
+
+/// Passes cargo's progress on, since a first build takes minutes, and keeps what it said.
+fn show_progress(stderr: impl Read) -> String {
+    let mut said = String::new();
+    for line in BufReader::new(stderr).lines().map_while(Result::ok) {
+        if ["Compiling", "Downloading", "Downloaded", "Blocking"]
+            .iter()
+            .any(|word| line.trim_start().starts_with(word))
+        {
+            eprintln!("{line}");
+        } else {
+            said.push_str(&line);
+            said.push('\n');
+        }
+    }
+    said
+}
+
+/// Runs listings: the same way for the book, for the tests and for `bless`.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    workspace: &'a Workspace,
+    runtime_lib: PathBuf,
+    exporter: &'a Exporter,
+    limits: Limits,
+}
+
+impl<'a> Runner<'a> {
+    /// A runner in `workspace`, whose listings find their programs where `exporter` put them.
+    ///
+    /// # Errors
+    ///
+    /// When the runtime's libraries are not where they must be.
+    pub fn new(
+        workspace: &'a Workspace,
+        exporter: &'a Exporter,
+        limits: Limits,
+    ) -> Result<Self, Failures> {
+        Ok(Self {
+            workspace,
+            runtime_lib: workspace.runtime_lib()?,
+            exporter,
+            limits,
+        })
+    }
+
+    /// Runs several listings at once, as many as there are processors, and gives back each run or what kept it from
+    /// being one.
+    pub fn run_all<'l>(
+        &self,
+        listings: impl IntoIterator<Item = (&'l Listing, &'l Path)>,
+    ) -> BTreeMap<String, Result<Run, Failures>> {
+        let work: Vec<_> = listings.into_iter().collect();
+        let next = AtomicUsize::new(0);
+        let runs = Mutex::new(BTreeMap::new());
+        let workers = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(work.len());
+        thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    while let Some((listing, executable)) =
+                        work.get(next.fetch_add(1, Ordering::Relaxed))
+                    {
+                        let run = self.run(listing, executable);
+                        let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+                        runs.insert(listing.name.clone(), run);
+                    }
+                });
+            }
+        });
+        runs.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs one listing: `executable` in the workspace's root, with the runtime's libraries and a file for its records.
+    ///
+    /// The processes that it started end with it. A run that outlives the limits is ended and is no run.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, breaks a limit (which the failure names), or leaves an unreadable record.
+    pub fn run(&self, listing: &Listing, executable: &Path) -> Result<Run, Failures> {
+        let name = listing.name.as_str();
+        let root = self.workspace.root();
+        let failure = |kind, expected: &str, seen: String| {
+            Failure::new(kind, name, listing.file("main.rs"), 1, expected, seen).of_listing(name)
+        };
+        let fails =
+            |error: io::Error| failure(Kind::RunFails, "a program that starts", error.to_string());
+        let facts = tempfile::NamedTempFile::new().map_err(fails)?;
+
+        let mut command = Command::new(executable);
+        for (variable, _) in env::vars_os() {
+            let inherited = variable.to_str().is_some_and(|variable| {
+                !variable.starts_with("GUIDE_")
+                    || PASSED.contains(&variable)
+                    || variable.starts_with(PASSED_PREFIX)
+            });
+            if !inherited {
+                command.env_remove(variable);
+            }
+        }
+        if listing.exports {
+            // Only saves the listing from looking at the installation itself.
+            let _ = self.exporter.hand_down(&mut command);
+        }
+        command
+            .env(proof::FACTS_VARIABLE, facts.path())
+            .env(ROOT_VARIABLE, root)
+            .env("LD_LIBRARY_PATH", &self.runtime_lib)
+            .env("RUST_BACKTRACE", "0")
+            .current_dir(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
+
+        let start = Instant::now();
+        let ended =
+            watch(command.spawn().map_err(fails)?, self.limits).map_err(|broken| match broken {
+                Broken::Time => failure(
+                    Kind::TimeLimit,
+                    &format!("an end within {} s", self.limits.time.as_secs_f32()),
+                    "still running; it was ended with everything that it had started".to_owned(),
+                ),
+                Broken::Output(stream) => failure(
+                    Kind::OutputLimit,
+                    &format!("at most {} bytes on {stream}", self.limits.output),
+                    "more than that; it was ended with everything that it had started".to_owned(),
+                ),
+                Broken::System(error) => fails(error),
+            })?;
+        let took = start.elapsed();
+
+        let outcome = match (ended.status.code(), ended.status.signal()) {
+            (Some(code), _) => Outcome::Exit(code),
+            (None, signal) => Outcome::Signal(signal.unwrap_or_default()),
+        };
+        let records = proof::read(facts.path()).map_err(|error| {
+            failure(
+                Kind::RunFails,
+                "a record of claims and facts",
+                error.to_string(),
+            )
+        })?;
+        Ok(Run {
+            stdout: normalise(&String::from_utf8_lossy(&ended.stdout), root),
+            stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
+            outcome,
+            records: records
+                .into_iter()
+                .map(|record| normalised(record, root))
+                .collect(),
+            took,
+        })
+    }
+}
+
+/// Facts pass through the same table as output; a sentence is compared as it is.
+fn normalised(mut record: Record, root: &Path) -> Record {
+    if let Record::Fact { value, .. } = &mut record {
+        *value = normalise(value, root);
+    }
+    record
+}
+
+/// A process that ended within its limits.
+struct Ended {
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Why a process was ended by us.
+enum Broken {
+    Time,
+    Output(&'static str),
+    System(io::Error),
+}
+
+enum Event {
+    Exited(io::Result<ExitStatus>),
+    Closed(Stream, io::Result<Vec<u8>>),
+    Overflow(Stream),
+}
+
+#[derive(Clone, Copy)]
+enum Stream {
+    Out,
+    Err,
+}
+
+impl Stream {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Out => "standard output",
+            Self::Err => "standard error",
+        }
+    }
+}
+
+/// Waits for the leader of a process group, for as long as it keeps its limits, and then ends the whole group.
+///
+/// The threads are detached on purpose: a descendant that left the group may hold a pipe open for ever, and then the
+/// time limit, not a join, must end the wait.
+fn watch(mut child: Child, limits: Limits) -> Result<Ended, Broken> {
+    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let end_group = move || {
+        if let Some(group) = group {
+            // An empty group is no error: that is what it is for.
+            let _ = rustix::process::kill_process_group(group, Signal::KILL);
+        }
+    };
+    let (send, events) = mpsc::channel();
+    for (stream, pipe) in [
+        (
+            Stream::Out,
+            child
+                .stdout
+                .take()
+                .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+        ),
+        (
+            Stream::Err,
+            child
+                .stderr
+                .take()
+                .map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+        ),
+    ] {
+        let Some(pipe) = pipe else { continue };
+        let send = send.clone();
+        thread::spawn(move || {
+            let mut bytes = Vec::new();
+            let read = pipe.take(limits.output + 1).read_to_end(&mut bytes);
+            let overflow = u64::try_from(bytes.len()).is_ok_and(|length| length > limits.output);
+            // The other side hangs up once it knows enough.
+            let _ = send.send(if overflow {
+                Event::Overflow(stream)
+            } else {
+                Event::Closed(stream, read.map(|_| bytes))
+            });
+        });
+    }
+    thread::spawn(move || {
+        let _ = send.send(Event::Exited(child.wait()));
+    });
+
+    let deadline = Instant::now() + limits.time;
+    let (mut status, mut stdout, mut stderr) = (None, None, None);
+    loop {
+        match events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(Event::Exited(Ok(exit))) => {
+                end_group();
+                status = Some(exit);
+            }
+            Ok(Event::Closed(Stream::Out, Ok(bytes))) => stdout = Some(bytes),
+            Ok(Event::Closed(Stream::Err, Ok(bytes))) => stderr = Some(bytes),
+            Ok(Event::Overflow(stream)) => {
+                end_group();
+                return Err(Broken::Output(stream.name()));
+            }
+            Ok(Event::Exited(Err(error)) | Event::Closed(_, Err(error))) => {
+                end_group();
+                return Err(Broken::System(error));
+            }
+            Err(_) => {
+                end_group();
+                return Err(Broken::Time);
+            }
+        }
+        if let (Some(status), true, true) = (status, stdout.is_some(), stderr.is_some()) {
+            return Ok(Ended {
+                status,
+                stdout: stdout.unwrap_or_default(),
+                stderr: stderr.unwrap_or_default(),
+            });
+        }
+    }
+}
+
+/// Keeps listings that must die by a signal from leaving core files in the workspace.
+pub(crate) fn forbid_core_files() {
+    let none = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // Only a convenience: without it a core file may be left behind.
+    let _ = rustix::process::setrlimit(Resource::Core, none);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Program {
+        folder: tempfile::TempDir,
+        workspace: Workspace,
+    }
+
+    impl Program {
+        fn new(script: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(folder.path().join(".venv/executorch/lib")).unwrap();
+            // Another process writes the program: a file that this one has open for writing, in a child that another
+            // test is forking, could not be executed.
+            let script_file = folder.path().join("script");
+            std::fs::write(&script_file, format!("#!/bin/sh\n{script}\n")).unwrap();
+            let installed = Command::new("install")
+                .arg("-m755")
+                .arg(script_file)
+                .arg(folder.path().join("program"))
+                .status();
+            assert!(installed.unwrap().success());
+            let workspace = Workspace::at(folder.path()).unwrap();
+            Self { folder, workspace }
+        }
+
+        fn run(&self, limits: Limits) -> Result<Run, Failures> {
+            let listing = Listing {
+                name: "program".into(),
+                exports: false,
+                expected: None,
+            };
+            let exporter = Exporter::new(self.workspace.root());
+            Runner::new(&self.workspace, &exporter, limits)?
+                .run(&listing, &self.folder.path().join("program"))
+        }
+    }
+
+    fn only(run: Result<Run, Failures>) -> Failure {
+        let failures = run.expect_err("must fail");
+        assert_eq!(failures.all().len(), 1);
+        failures.all()[0].clone()
+    }
+
+    fn short() -> Limits {
+        Limits {
+            time: Duration::from_millis(700),
+            output: 1000,
+        }
+    }
+
+    #[test]
+    fn a_run_is_output_outcome_and_records() {
+        let program = Program::new(
+            r#"echo '{"kind":"fact","id":"program.at","origin":"runtime","value":"0x7f0011223344","file":"f","line":1}' >> "$GUIDE_FACTS"
+               pwd; echo "$LD_LIBRARY_PATH"; echo oops >&2; exit 3"#,
+        );
+        let run = program.run(Limits::default()).unwrap();
+        let root = program.workspace.root().display();
+        assert_eq!(
+            run.stdout,
+            format!("{root}\n<workspace>/.venv/executorch/lib\n")
+        );
+        assert_eq!(run.last_words(), "oops");
+        assert_eq!(run.outcome, Outcome::Exit(3));
+        assert!(matches!(&run.records[..], [Record::Fact { value, .. }] if value == "<address>"));
+    }
+
+    #[test]
+    fn a_signal_is_an_outcome() {
+        let run = Program::new("kill -SEGV $$")
+            .run(Limits::default())
+            .unwrap();
+        assert_eq!(run.outcome.to_string(), "signal SIGSEGV");
+    }
+
+    #[test]
+    fn a_hanging_listing_ends_with_its_children() {
+        let program = Program::new("(sleep 5; touch survived) & sleep 5");
+        let start = Instant::now();
+        let failure = only(program.run(short()));
+        assert!(start.elapsed() < Duration::from_secs(3));
+        assert_eq!(failure.kind, Kind::TimeLimit);
+        assert_eq!(failure.expected, "an end within 0.7 s");
+        assert_eq!(failure.repeat, "cargo run --bin program");
+    }
+
+    #[test]
+    fn what_a_listing_leaves_behind_ends_with_it() {
+        let start = Instant::now();
+        let run = Program::new("sleep 30 & echo done")
+            .run(Limits::default())
+            .unwrap();
+        assert_eq!(run.stdout, "done\n");
+        assert!(
+            start.elapsed() < Duration::from_secs(10),
+            "the child held the pipe open"
+        );
+    }
+
+    #[test]
+    fn too_much_output_is_no_run() {
+        let failure = Program::new("while :; do echo more and more; done")
+            .run(short())
+            .unwrap_err();
+        assert_eq!(failure.kind, Kind::OutputLimit);
+        assert_eq!(failure.expected, "at most 1000 bytes on standard output");
+    }
+
+    #[test]
+    fn a_record_that_is_none_is_no_run() {
+        let failure = only(Program::new(r#"echo nonsense >> "$GUIDE_FACTS""#).run(short()));
+        assert_eq!(failure.kind, Kind::RunFails);
+        assert!(failure.seen.contains("not a record of a run"), "{failure}");
+    }
+
+    #[test]
+    fn a_missing_program_or_runtime_is_one_line() {
+        let program = Program::new("");
+        std::fs::remove_file(program.folder.path().join("program")).unwrap();
+        assert_eq!(only(program.run(short())).kind, Kind::RunFails);
+        std::fs::remove_dir(program.folder.path().join(".venv/executorch/lib")).unwrap();
+        let failure = only(program.run(short()));
+        assert_eq!(
+            (failure.kind, failure.repeat.as_str()),
+            (Kind::NotSetUp, "cargo xtask setup")
+        );
+    }
+}
