@@ -7,8 +7,6 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
-
-
 use crate::Error;
 
 /// A BLAKE3 hash.
@@ -94,7 +92,12 @@ impl Environment<'_> {
             })
             .collect();
         named.sort();
-        let digests = digests(&named.iter().map(|(_, path)| path.as_path()).collect::<Vec<_>>())?;
+        let digests = digests(
+            &named
+                .iter()
+                .map(|(_, path)| path.as_path())
+                .collect::<Vec<_>>(),
+        )?;
         let mut parts: Vec<&[u8]> = vec![FORMAT];
         for ((name, _), digest) in named.iter().zip(&digests) {
             parts.push(name.as_os_str().as_encoded_bytes());
@@ -171,7 +174,9 @@ fn digests(paths: &[&Path]) -> Result<Vec<Digest>, Error> {
                 return Ok(done);
             };
             bytes.clear();
-            File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)).map_err(Error::io(path))?;
+            File::open(path)
+                .and_then(|mut file| file.read_to_end(&mut bytes))
+                .map_err(Error::io(path))?;
             done.push((number, digest(&[&bytes])));
         }
     };

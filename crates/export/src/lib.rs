@@ -40,7 +40,9 @@ mod python;
 mod recipe;
 mod request;
 
-pub use config::{ExecutorchBackendConfig, Flag, MemoryPlanningPass, PerMethod, PropagateDeviceConfig};
+pub use config::{
+    ExecutorchBackendConfig, Flag, MemoryPlanningPass, PerMethod, PropagateDeviceConfig,
+};
 pub use error::Error;
 pub use exported::{Eager, Exported, Tensor};
 pub use request::{Model, Request};
@@ -313,7 +315,10 @@ impl Exporter {
     pub fn hand_down(&self, command: &mut Command) -> Result<(), Error> {
         let environment = self.environment()?;
         let holds_for = self.holds_for(std::process::id());
-        command.env(HANDED_DOWN, format!("{}:{}", key::hex(&environment), key::hex(&holds_for)));
+        command.env(
+            HANDED_DOWN,
+            format!("{}:{}", key::hex(&environment), key::hex(&holds_for)),
+        );
         Ok(())
     }
 
@@ -467,4 +472,50 @@ fn built_from() -> PathBuf {
         .nth(2)
         .unwrap_or(Path::new("/"))
         .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_goes_in_is_part_of_the_key() {
+        let recipe = |bytes: &[u8]| Recipe {
+            path: PathBuf::new(),
+            bytes: bytes.to_vec(),
+            programs: Vec::new(),
+        };
+        let listed = |name, bytes| Resolved::Recipe {
+            name,
+            program: "program",
+            recipe: recipe(bytes),
+        };
+        let configs = [true, false].map(|enable_non_cpu_memory_planning| Request::Config {
+            model: Model::Add,
+            config: ExecutorchBackendConfig {
+                enable_non_cpu_memory_planning,
+                ..ExecutorchBackendConfig::default()
+            },
+        });
+        let exporter = Exporter::new("");
+        let (one, other) = ([1; 32], [2; 32]);
+        let mut digests = vec![
+            listed("a/program", b"recipe").key(&one, None),
+            listed("a/program", b"recipe").key(&other, None),
+            listed("a/program", b"recipe").key(&one, Some(b"")),
+            listed("a/program", b"recipe").key(&one, Some(b"plant")),
+            listed("a/program", b"recipe\n").key(&one, None),
+            listed("b/program", b"recipe").key(&one, None),
+        ];
+        for config in &configs {
+            digests.push(exporter.resolve(config).unwrap().key(&one, None));
+        }
+        let mut digests: Vec<_> = digests.iter().map(|key| key.digest).collect();
+        let all = digests.len();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), all);
+        let again = listed("a/program", b"recipe").key(&one, None);
+        assert!(digests.contains(&again.digest), "the same is the same");
+    }
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use std::{env, thread};
@@ -116,8 +116,8 @@ struct Process {
     group: Pid,
     answers: Receiver<String>,
     output: Arc<Mutex<Vec<u8>>>,
-    /// Kept open: its end tells the process that we are gone.
-    stdin: ChildStdin,
+    /// Keeps standard input open: its end tells the process that we are gone.
+    _alive: Sender<()>,
 }
 
 impl Process {
@@ -149,23 +149,16 @@ impl Process {
             || Error::io(interpreter)(std::io::Error::other("its pipes could not be opened"));
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let mut process = Self {
-            group: Pid::from_child(&child),
-            child,
-            answers: lines(stdout.ok_or_else(missing)?),
-            output: tail(stderr.ok_or_else(missing)?),
-            stdin: stdin.ok_or_else(missing)?,
-        };
         let mut line =
             serde_json::to_vec(asked).map_err(|error| Error::io(program)(error.into()))?;
         line.push(b'\n');
-        if let Err(error) = process.stdin.write_all(&line) {
-            // A process that ended at once has said why.
-            return Err(process
-                .died(STARTING)
-                .unwrap_or_else(|| Error::io(interpreter)(error)));
-        }
-        Ok(process)
+        Ok(Self {
+            group: Pid::from_child(&child),
+            answers: lines(stdout.ok_or_else(missing)?),
+            output: tail(stderr.ok_or_else(missing)?),
+            _alive: feed(stdin.ok_or_else(missing)?, line),
+            child,
+        })
     }
 
     /// The next answer.
@@ -252,6 +245,17 @@ impl Drop for Process {
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
     }
+}
+
+/// Writes in a thread of its own, since a process that hangs does not read; then keeps the pipe open until the sender is
+/// gone. A process that is gone itself is noticed by what it answers.
+fn feed(mut stdin: ChildStdin, line: Vec<u8>) -> Sender<()> {
+    let (alive, until) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = stdin.write_all(&line);
+        let _ = until.recv();
+    });
+    alive
 }
 
 /// Reads lines in a thread of its own, so that waiting for one can have a limit.
