@@ -1,22 +1,258 @@
-//! The recipe table: five programs, each run as its row says, and its settings read back.
+//! The recipe table: five programs, each run as its row says, and their settings proved to be the row's.
 
 use std::error::Error;
 use std::fs;
 
 use executorch::evalue::IntoEValue;
-use executorch::module::Module;
-use export::{ExecutorchBackendConfig, Flag, MemoryPlanningPass, Model, PropagateDeviceConfig, Request, pte};
+use executorch_device::{Module, ScalarType, TensorMut, TensorRef};
+use export::{ExecutorchBackendConfig, Flag, MemoryPlanningPass, PropagateDeviceConfig};
+use export::{Exported, Model, Request, pte};
 use listings::{address, host_values, on_device, on_host, placement};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
-/// A row: where the inputs are, where the result goes, and the settings that the page prints for it.
+/// A row of the table.
 struct Row {
     name: &'static str,
-    device_inputs: bool,
-    result: Result_,
+    inputs: Place,
+    result: Place,
     skip_h2d: bool,
     skip_d2h: bool,
-    alloc_graph_input: bool,
+    /// Where both are right, the program of the page has `True`.
+    alloc_graph_input: Option<bool>,
     alloc_graph_output: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    Host,
+    Device,
+    /// On the device, in a buffer that the caller supplies.
+    CallersBuffer,
+}
+
+const fn row(
+    name: &'static str,
+    (inputs, result): (Place, Place),
+    (skip_h2d, skip_d2h): (bool, bool),
+    (alloc_graph_input, alloc_graph_output): (Option<bool>, bool),
+) -> Row {
+    Row { name, inputs, result, skip_h2d, skip_d2h, alloc_graph_input, alloc_graph_output }
+}
+
+const ROWS: [Row; 5] = [
+    row("host-to-host", (Place::Host, Place::Host), (false, false), (None, true)),
+    row("device-to-host", (Place::Device, Place::Host), (true, false), (Some(false), true)),
+    row("host-to-device", (Place::Host, Place::Device), (false, true), (None, true)),
+    row("device-to-runtime-buffer", (Place::Device, Place::Device), (true, true), (Some(false), true)),
+    row("device-to-caller-buffer", (Place::Device, Place::CallersBuffer), (true, true), (Some(false), false)),
+];
+
+/// Planned inputs behind a skipped copy, called with either kind of tensor.
+const UNPAIRED: [Row; 2] = [
+    row("unpaired, device", (Place::Device, Place::Device), (true, true), (None, true)),
+    row("unpaired, host", (Place::Host, Place::Device), (true, true), (None, true)),
+];
+
+/// An unplanned output behind a copy that is kept.
+const KEPT_COPY: [Row; 2] = [
+    row("kept copy, host", (Place::Host, Place::Host), (false, false), (None, false)),
+    row("kept copy, device", (Place::Device, Place::Host), (true, false), (None, false)),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let gpu = device::install()?;
+    // All at once: each request alone would start an exporter.
+    export::all(&requests())?;
+    let mut all_run = true;
+    let mut host_inputs_may_be_unplanned = true;
+    for row in &ROWS {
+        let program = pte(format!("choose-a-recipe/{}", row.name.replace('-', "_")))?;
+        let same = configured(row, row.alloc_graph_input.unwrap_or(true))?;
+        assert_eq!(
+            fs::read(&program.pte)?,
+            fs::read(&same.pte)?,
+            "{}: the page's program and the row's settings give different files",
+            row.name
+        );
+        if row.alloc_graph_input.is_none() {
+            let (copies, right) = run(gpu, row, &configured(row, false)?)?;
+            host_inputs_may_be_unplanned &= right && copies == run(gpu, row, &same)?.0;
+        }
+
+        let (copies, right) = run(gpu, row, &program)?;
+        println!("{:25} {} copies in, {} out, equals eager: {right}", row.name, copies.0, copies.1);
+        all_run &= right;
+        describe(row, &program, copies)?;
+    }
+
+    claim(
+        Runtime,
+        "recipes.host-inputs-may-be-unplanned",
+        "`alloc_graph_input=False` is right here too: the copies stay, and the runtime no longer copies each input into its host arena first.",
+        host_inputs_may_be_unplanned,
+    );
+    claim(
+        Runtime,
+        "recipes.output-skip-alone",
+        "Skipping the output copy does not need the input half: this program takes host tensors, planned or not.",
+        host_inputs_may_be_unplanned && all_run,
+    );
+
+    // The settings that no row has: they must not work.
+    let mut unpaired_refused = true;
+    for row in &UNPAIRED {
+        unpaired_refused &= run(gpu, row, &configured(row, true)?).is_err();
+    }
+    claim(
+        Runtime,
+        "recipes.unpaired-refused",
+        "with `skip_h2d_for_method_inputs=True` and planned inputs, every call is refused.",
+        unpaired_refused,
+    );
+    claim(
+        Runtime,
+        "recipes.input-pair",
+        "A skipped input copy needs an unplanned input: pair `skip_h2d_for_method_inputs=True` with `alloc_graph_input=False`.",
+        unpaired_refused && all_run,
+    );
+    let mut kept_copy_fails = true;
+    for row in &KEPT_COPY {
+        for alloc_graph_input in [true, false] {
+            kept_copy_fails &= run(gpu, row, &configured(row, alloc_graph_input)?).is_err();
+        }
+    }
+    claim(
+        StandIn,
+        "recipes.kept-copy-needs-planned-output",
+        "without it the program exports without a warning, and no caller can run it.",
+        kept_copy_fails,
+    );
+    claim(
+        StandIn,
+        "recipes.output-only-with-skip",
+        "`alloc_graph_output=False` works only together with `skip_d2h_for_method_outputs=True`.",
+        kept_copy_fails && all_run,
+    );
+
+    let [no, yes] = [false, true].map(|choice| pte(request(dict_inside(choice))));
+    claim(
+        Exporter,
+        "recipes.dict-in-flag",
+        "The flags are read by truthiness, so a dict inside a flag is not a choice per method.",
+        fs::read(no?.pte)? == fs::read(yes?.pte)?,
+    );
+    let error = pte(request(no_device_planning())).err().ok_or("it exports")?;
+    let export::Error::Python { kind, .. } = &error else { return Err(error.into()) };
+    fact(Exporter, "choose-a-recipe.no-device-planning.error", kind);
+    claim(
+        Exporter,
+        "recipes.skip-needs-device-planning",
+        "With it off and a skip on, the exporter stops with `ValueError`.",
+        kind == "ValueError",
+    );
+    Ok(())
+}
+
+/// Every program that is asked for by its settings.
+fn requests() -> Vec<Request> {
+    let rows = ROWS.iter().chain(&UNPAIRED[..1]).chain(&KEPT_COPY);
+    let by_row = rows.flat_map(|row| [true, false].map(|alloc_graph_input| configuration(row, alloc_graph_input)));
+    by_row.chain([dict_inside(false), dict_inside(true), no_device_planning()]).map(request).collect()
+}
+
+fn request(config: ExecutorchBackendConfig) -> Request {
+    Request::Config { model: Model::Add, config }
+}
+
+/// A dict by method where the flag takes a truth value.
+fn dict_inside(choice: bool) -> ExecutorchBackendConfig {
+    ExecutorchBackendConfig {
+        propagate_device_config: PropagateDeviceConfig {
+            skip_d2h_for_method_outputs: Flag::ByMethod([("forward".to_owned(), choice)].into()),
+            ..PropagateDeviceConfig::default()
+        }
+        .into(),
+        ..ExecutorchBackendConfig::default()
+    }
+}
+
+/// Both skips, and device memory not planned at all.
+fn no_device_planning() -> ExecutorchBackendConfig {
+    ExecutorchBackendConfig { enable_non_cpu_memory_planning: false, ..configuration(&ROWS[3], false) }
+}
+
+/// The row's settings as values.
+fn configuration(row: &Row, alloc_graph_input: bool) -> ExecutorchBackendConfig {
+    ExecutorchBackendConfig {
+        propagate_device_config: PropagateDeviceConfig {
+            skip_h2d_for_method_inputs: row.skip_h2d.into(),
+            skip_d2h_for_method_outputs: row.skip_d2h.into(),
+        }
+        .into(),
+        memory_planning_pass: MemoryPlanningPass { alloc_graph_input, alloc_graph_output: row.alloc_graph_output }
+            .into(),
+        enable_non_cpu_memory_planning: true,
+    }
+}
+
+/// The same model, exported with the row's settings.
+fn configured(row: &Row, alloc_graph_input: bool) -> Result<Exported, export::Error> {
+    pte(request(configuration(row, alloc_graph_input)))
+}
+
+/// One call as the row says: the copies in and out, and whether the result equals eager PyTorch's.
+fn run(gpu: device::Device, row: &Row, program: &Exported) -> Result<((u64, u64), bool), Box<dyn Error>> {
+    let eager = program.eager.outputs[0].f32()?;
+    let (host_a, host_b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+    let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
+    let before = gpu.counters();
+    let result = if row.result == Place::CallersBuffer {
+        let mut sum = gpu.empty::<f32>(64)?;
+        let mut module = Module::load(&program.pte)?;
+        module.set_output("forward", 0, TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?)?;
+        module.forward([
+            &TensorRef::over(&a, ScalarType::Float, &[8, 8])?,
+            &TensorRef::over(&b, ScalarType::Float, &[8, 8])?,
+        ])?;
+        gpu.synchronize()?;
+        drop(module);
+        sum.read()?
+    } else {
+        let inputs = match row.inputs {
+            Place::Host => [on_host(&host_a, [8, 8]), on_host(&host_b, [8, 8])],
+            _ => [on_device(&a, [8, 8]), on_device(&b, [8, 8])],
+        };
+        let mut module = executorch::module::Module::new(&program.pte);
+        let outputs = module.forward(&inputs.each_ref().map(|input| input.into_evalue()))?;
+        if row.result == Place::Host {
+            host_values(&outputs[0])
+        } else {
+            gpu.synchronize()?;
+            gpu.read(address(&outputs[0]), 64)?
+        }
+    };
+    let call = gpu.counters().since(&before);
+    Ok(((call.h2d.calls, call.d2h.calls), result == eager))
+}
+
+/// The cells of the row.
+fn describe(row: &Row, program: &Exported, copies: (u64, u64)) -> Result<(), Box<dyn Error>> {
+    let file = pte::Program::open(&program.pte)?;
+    let method = file.method("forward").ok_or("no method `forward`")?;
+    let cell = |origin, key: &str, value: String| fact(origin, &format!("choose-a-recipe.{}.{key}", row.name), value);
+    let python = |value: bool| if value { "True" } else { "False" }.to_owned();
+    cell(Exporter, "skip_h2d", python(row.skip_h2d));
+    cell(Exporter, "skip_d2h", python(row.skip_d2h));
+    cell(Exporter, "alloc_graph_input", row.alloc_graph_input.map_or("True or False".to_owned(), python));
+    cell(Exporter, "alloc_graph_output", python(row.alloc_graph_output));
+    cell(Exporter, "host_arena", method.planned_bytes_on(pte::Device::CPU).to_string());
+    let device_arena = method.planned_bytes() - method.planned_bytes_on(pte::Device::CPU);
+    cell(Exporter, "device_arena", device_arena.to_string());
+    cell(Exporter, "inputs", placement(method.input_tensors()));
+    cell(Exporter, "output", placement(method.output_tensors()));
+    cell(Runtime, "copies", format!("{}, {}", copies.0, copies.1));
+    let caller = if row.result == Place::CallersBuffer { "executorch-device" } else { "executorch" };
+    cell(Runtime, "caller", caller.to_owned());
+    Ok(())
 }

@@ -6,7 +6,7 @@ use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use executorch::Error as RuntimeError;
 use export::pte;
-use listings::{on_device, on_host, placement, tagged_cpu};
+use listings::{address, on_device, on_host, placement, tagged_cpu};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
@@ -54,8 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     gpu.synchronize()?;
     let copies = gpu.counters().since(&before);
 
-    let sum = outputs[0].as_tensor().into_typed::<f32>();
-    let result = gpu.read(sum.as_data_ptr(), sum.numel())?;
+    let result = gpu.read(address(&outputs[0]), 64)?;
     // ANCHOR_END: paired
 
     let exact = result == paired.eager.outputs[0].f32()?;
@@ -91,14 +90,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         .err()
         .ok_or("the unpaired program took a host tensor")?;
     let host_log = gpu.take_log();
-    println!("unpaired: {on_device_error} ({:#x}): {}", on_device_error as u32, device_log[0]);
+    println!("unpaired: {on_device_error} ({:#x}): {}", on_device_error as u32, device_log[0].message);
 
     fact(Runtime, "pairing-rule.unpaired.error", on_device_error);
     fact(Runtime, "pairing-rule.unpaired.code", format!("{:#x}", on_device_error as u32));
-    fact(Runtime, "pairing-rule.unpaired.device_log", &device_log[0]);
+    fact(Runtime, "pairing-rule.unpaired.device_log", &device_log[0].message);
     let refused = on_device_error == RuntimeError::NotSupported
         && on_host_error == RuntimeError::NotSupported
-        && host_log[0] == device_log[0].replace("src device 1", "src device 0");
+        && host_log[0].message == device_log[0].message.replace("src device 1", "src device 0");
     claim(
         Runtime,
         "pairing.unpaired-refused",
@@ -114,7 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The tag of an unplanned input: only the pointer is taken over.
     let mut module = Module::new(&paired.pte);
-    let mistagged = module.forward(&[tagged_cpu(&a).into_evalue(), tagged_cpu(&b).into_evalue()]).is_ok();
+    let mistagged = module.forward(&[tagged_cpu(&a, [8, 8]).into_evalue(), tagged_cpu(&b, [8, 8]).into_evalue()]).is_ok();
     claim(
         Runtime,
         "pairing.tag-unchecked",

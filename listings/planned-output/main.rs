@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use executorch::Error as RuntimeError;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
+use executorch_device::{Code, ScalarType, TensorMut, TensorRef};
 use export::pte;
 use listings::{address, on_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
@@ -17,6 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let eager = program.eager.outputs[0].f32()?;
     let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
 
+    let before = gpu.counters();
     // ANCHOR: call
     let mut module = Module::new(&program.pte);
     let outputs = module.forward(&[
@@ -26,6 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     gpu.synchronize()?;
     let first = address(&outputs[0]);
     // ANCHOR_END: call
+    let loaded = gpu.counters();
     let tag_is_cuda = !outputs[0].as_tensor().device().is_cpu();
     // ANCHOR: keep
     let kept = gpu.read(first, 64)?;
@@ -49,7 +51,6 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let file = pte::Program::open(&program.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
-    let block = gpu.block(first).ok_or("the result is in no device block")?;
     fact(Exporter, "planned-output.planned_bytes", method.planned_bytes());
     claim(
         Runtime,
@@ -57,9 +58,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         "The caller gets a tensor tagged CUDA whose pointer lies in the method's own arena: 256 bytes, planned at export.",
         tag_is_cuda
             && method.planned_bytes() == 256
-            && block.nbytes == 256
-            && block.address != a.as_ptr() as usize
-            && block.address != b.as_ptr() as usize,
+            && loaded.live_bytes - before.live_bytes == 256
+            && first != a.as_ptr()
+            && first != b.as_ptr(),
     );
     claim(
         Runtime,
@@ -85,20 +86,22 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // `set_output` on a planned output, and the program afterwards.
     let mut buffer = gpu.empty::<f32>(64)?;
-    let mut module = executorch_device::Module::new(&program.pte);
-    gpu.take_log();
-    let refused = module.set_output("forward", 0, &mut buffer, [8, 8]).err().ok_or("set_output was accepted")?;
-    let log = gpu.take_log();
-    fact(Runtime, "planned-output.set_output.error", refused);
-    fact(Runtime, "planned-output.set_output.code", format!("{:#x}", refused as u32));
-    fact(Runtime, "planned-output.set_output.log", &log[0]);
-    let outputs = module.forward(&[on_device(&a, [8, 8]).into_evalue(), on_device(&b, [8, 8]).into_evalue()])?;
+    let mut module = executorch_device::Module::load(&program.pte)?;
+    let refused = module
+        .set_output("forward", 0, TensorMut::over(&mut buffer, ScalarType::Float, &[8, 8])?)
+        .err()
+        .ok_or("`set_output` was accepted")?;
+    fact(Runtime, "planned-output.set_output.error", format!("{:?}", refused.kind()));
+    fact(Runtime, "planned-output.set_output.code", format!("{:#x}", refused.code()));
+    fact(Runtime, "planned-output.set_output.log", &refused.log()[0]);
+    let (a, b) = (TensorRef::over(&a, ScalarType::Float, &[8, 8])?, TensorRef::over(&b, ScalarType::Float, &[8, 8])?);
+    let outputs = module.forward([&a, &b])?;
     gpu.synchronize()?;
     claim(
         Runtime,
         "planned-output.refusal-harmless",
         "A refused `set_output` leaves the module usable.",
-        refused == RuntimeError::InvalidState && gpu.read(address(&outputs[0]), 64)? == eager,
+        refused.kind() == Code::InvalidState && gpu.read(outputs.tensor(0)?.data_ptr() as *const f32, 64)? == eager,
     );
     Ok(())
 }

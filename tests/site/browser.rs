@@ -20,6 +20,7 @@ pub struct Browser {
     events: Vec<Value>,
     sent: u64,
     session: Option<String>,
+    scripts: bool,
     _profile: TempDir,
 }
 
@@ -102,6 +103,7 @@ impl Browser {
             events: Vec::new(),
             sent: 0,
             session: None,
+            scripts: true,
             _profile: profile,
         };
         browser.attach();
@@ -118,6 +120,7 @@ impl Browser {
         for domain in ["Page", "Runtime", "Network", "Log"] {
             self.call(&format!("{domain}.enable"), json!({}));
         }
+        self.call("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
         self.call("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
     }
 
@@ -158,13 +161,19 @@ impl Browser {
         }
     }
 
-    /// Waits for the event `name`, which may have come already.
-    fn wait_for(&mut self, name: &str) {
+    /// Waits until a document has loaded with all that belongs to it: the one with this loader, or the next one.
+    fn wait_for_load(&mut self, loader: Option<&Value>) {
         let deadline = Instant::now() + PATIENCE;
-        while !self.events.iter().any(|event| event["method"] == name) {
-            let message = self.receive(deadline, name);
+        let loaded = |event: &Value| {
+            event["method"] == "Page.lifecycleEvent"
+                && event["params"]["name"] == "load"
+                && loader.is_none_or(|loader| event["params"]["loaderId"] == *loader)
+        };
+        while !self.events.iter().any(loaded) {
+            let message = self.receive(deadline, "the load of a page");
             self.events.push(message);
         }
+        self.settle();
     }
 
     /// Loads `url` as a first visit and waits until its last resource is there.
@@ -175,24 +184,25 @@ impl Browser {
 
     /// Loads `url` as a later visit: what the site stored is still there.
     pub fn visit(&mut self, url: &str) {
-        self.call("Page.navigate", json!({ "url": "about:blank" }));
+        let blank = self.call("Page.navigate", json!({ "url": "about:blank" }));
+        self.wait_for_load(Some(&blank["loaderId"]));
         self.events.clear();
-        self.call("Page.navigate", json!({ "url": url }));
-        self.wait_for("Page.loadEventFired");
-        self.settle();
+        let page = self.call("Page.navigate", json!({ "url": url }));
+        self.wait_for_load(Some(&page["loaderId"]));
     }
 
     /// Waits for a navigation that the page itself starts.
     pub fn wait_for_navigation(&mut self, action: impl FnOnce(&mut Self)) {
         self.events.clear();
         action(self);
-        self.wait_for("Page.loadEventFired");
-        self.settle();
+        self.wait_for_load(None);
     }
 
-    /// Lets the observers and the layout of the page run that wait for the next frame.
+    /// Lets the page's observers run that wait for the next frame.
     pub fn settle(&mut self) {
-        self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+        if self.scripts {
+            self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+        }
     }
 
     /// What happened since the last page was loaded.
@@ -281,13 +291,16 @@ impl Browser {
         );
     }
 
-    /// Turns the page's own JavaScript on or off.
+    /// Turns the page's own JavaScript on or off. What [`Browser::evaluate`] runs is not the page's own, but a promise
+    /// or an event of it would be.
     pub fn set_scripts(&mut self, on: bool) {
+        self.scripts = on;
         self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !on }));
     }
 
-    /// Presses and releases one key: a character, or a key's name as in `KeyboardEvent.key`.
+    /// Presses and releases one key: a character, or a key's name as in `KeyboardEvent.key`; `Shift+` may stand before it.
     pub fn press(&mut self, key: &str) {
+        let (modifiers, key) = key.strip_prefix("Shift+").map_or((0, key), |key| (8, key));
         let (code, text) = match key {
             "Tab" => (9, ""),
             "Enter" => (13, "\r"),
@@ -301,12 +314,21 @@ impl Browser {
             "ArrowDown" => (40, ""),
             character => (u32::from(character.as_bytes()[0].to_ascii_uppercase()), character),
         };
-        let mut down = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code });
+        let mut event = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers });
         if !text.is_empty() {
-            down["text"] = json!(text);
+            event["text"] = json!(text);
         }
-        self.call("Input.dispatchKeyEvent", down);
-        self.call("Input.dispatchKeyEvent", json!({ "type": "keyUp", "key": key, "windowsVirtualKeyCode": code }));
+        self.call("Input.dispatchKeyEvent", event.clone());
+        event["type"] = json!("keyUp");
+        self.call("Input.dispatchKeyEvent", event);
+    }
+
+    /// Presses Tab, or Shift+Tab, until the focus is on an element that `selector` matches; false if it never is.
+    pub fn tab_to(&mut self, key: &str, selector: &str) -> bool {
+        (0..300).any(|_| {
+            self.press(key);
+            self.holds(&format!("document.activeElement.matches({selector:?})"))
+        })
     }
 
     /// Types a text, key by key.
@@ -316,10 +338,10 @@ impl Browser {
         }
     }
 
-    /// A picture of the whole page, as PNG in base64.
-    pub fn picture(&mut self) -> String {
+    /// A picture of the whole page, as PNG.
+    pub fn picture(&mut self) -> Vec<u8> {
         let answer = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
-        text(&answer["data"])
+        from_base64(&text(&answer["data"]))
     }
 }
 
@@ -342,4 +364,16 @@ fn text(value: &Value) -> String {
 
 fn origin(url: &str) -> String {
     url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/")
+}
+
+/// The bytes of a base64 text, which is how the protocol carries a picture.
+fn from_base64(text: &str) -> Vec<u8> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digits: Vec<u32> = text.chars().map_while(|digit| DIGITS.find(digit)?.try_into().ok()).collect();
+    let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
+    for four in digits.chunks(4) {
+        let word = four.iter().enumerate().fold(0, |word, (place, digit)| word | digit << (18 - 6 * place));
+        bytes.extend(word.to_be_bytes().into_iter().skip(1).take(four.len() - 1));
+    }
+    bytes
 }

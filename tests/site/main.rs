@@ -8,6 +8,7 @@ mod audit;
 mod browser;
 mod server;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -64,4 +65,195 @@ fn every_page_in_both_schemes_and_widths() {
         halves.into_iter().flat_map(|half| half.join().expect("no finding is a panic")).collect()
     });
     require_none(&findings);
+}
+
+#[test]
+fn what_opens_is_accessible_too() {
+    let audit = Audit::new(&site(), &axe());
+    let mut browser = Browser::start();
+    let mut findings = Vec::new();
+    for width in WIDTHS {
+        for scheme in Scheme::BOTH {
+            for (part, keys) in [
+                ("search", &["/", "c", "o", "p", "i", "e", "s"][..]),
+                ("keyboard help", &["?"]),
+                ("theme menu", &["Shift+Tab", "Enter"]),
+                ("sidebar", &["Shift+Tab", "Shift+Tab", "Enter"]),
+            ] {
+                browser.set_up(scheme, width);
+                browser.open(&audit.url("index.html"));
+                browser.evaluate("document.getElementById('mdbook-search-toggle').focus()");
+                keys.iter().for_each(|key| browser.press(key));
+                if part == "search" {
+                    assert!(browser.comes_to_hold("document.querySelectorAll('#mdbook-searchresults li').length > 0"));
+                }
+                browser.settle();
+                findings.extend(audit.axe(&mut browser, &format!("{part} ({width} px, {})", scheme.name())));
+            }
+        }
+    }
+    require_none(&findings);
+}
+
+#[test]
+fn the_keyboard_alone_is_enough() {
+    let audit = Audit::new(&site(), &axe());
+    let mut browser = Browser::start();
+    let mut findings: Vec<Finding> =
+        audit.pages().iter().flat_map(|page| audit.keyboard(&mut browser, page, WIDTHS[0])).collect();
+    findings.extend(audit.keyboard(&mut browser, "index.html", WIDTHS[1]));
+    require_none(&findings);
+
+    // Skip to the content.
+    browser.set_up(Scheme::Light, 1280);
+    browser.open(&audit.url("index.html"));
+    browser.press("Tab");
+    assert!(browser.holds("document.activeElement.matches('.skip-link')"), "the first stop skips to the content");
+    browser.press("Enter");
+    browser.press("Tab");
+    assert!(browser.holds("document.activeElement.closest('main') !== null"), "the skip link leads into the text");
+
+    // The sidebar: there on a desktop, away and back.
+    let links_shown = "document.querySelector('#mdbook-sidebar a').checkVisibility({ checkVisibilityCSS: true })";
+    let toggle = "button[aria-controls=mdbook-sidebar]";
+    assert!(browser.holds(links_shown));
+    for shown in [false, true] {
+        assert!(browser.tab_to("Tab", toggle) || browser.tab_to("Shift+Tab", toggle));
+        browser.press("Enter");
+        assert!(browser.comes_to_hold(&format!("{links_shown} === {shown}")), "Enter shows and hides the sidebar");
+        assert!(browser.holds(&format!("document.activeElement.ariaExpanded === '{shown}'")), "the button tells its state");
+    }
+
+    // And on a telephone, away at first; the way into it leads back from the button.
+    browser.set_up(Scheme::Light, 390);
+    browser.open(&audit.url("index.html"));
+    assert!(browser.holds(&format!("!{links_shown}")));
+    assert!(browser.tab_to("Tab", toggle));
+    browser.press("Enter");
+    assert!(browser.tab_to("Shift+Tab", "#mdbook-sidebar a[href*=first-device-program]"));
+    browser.wait_for_navigation(|browser| browser.press("Enter"));
+    assert!(browser.holds("location.pathname.endsWith('first-device-program.html')"));
+
+    // What is wider than the window scrolls by arrow keys, and the page stays.
+    browser.open(&audit.url("index.html"));
+    assert!(browser.tab_to("Tab", ".table-wrapper"), "a wide table takes the focus");
+    browser.press("ArrowRight");
+    assert!(browser.comes_to_hold("document.activeElement.scrollLeft > 0"), "an arrow key scrolls a wide table");
+    assert!(browser.holds("location.pathname.endsWith('index.html')"));
+
+    // The colour scheme: chosen, kept on the next visit, given back to the system.
+    browser.set_up(Scheme::Light, 1280);
+    browser.open(&audit.url("index.html"));
+    let chosen = "document.documentElement.classList.contains('navy')";
+    for (key, dark) in [("End", true), ("Home", false)] {
+        assert!(browser.tab_to("Tab", "#mdbook-theme-toggle"));
+        browser.press("Enter");
+        assert!(browser.holds("document.activeElement.matches('.theme')"), "the theme menu takes the focus");
+        browser.press(key);
+        browser.press("Enter");
+        browser.press("Escape");
+        assert!(browser.holds("document.activeElement.id === 'mdbook-theme-toggle'"), "Escape leads back to the button");
+        assert!(browser.holds(&format!("{chosen} === {dark}")));
+        browser.visit(&audit.url("index.html"));
+        assert!(browser.holds(&format!("{chosen} === {dark}")), "the choice is kept");
+    }
+
+    // Search: opened, typed, the first result followed.
+    browser.press("/");
+    browser.type_text("synchronise");
+    assert!(browser.comes_to_hold("document.querySelectorAll('#mdbook-searchresults a').length > 0"), "search finds");
+    browser.press("ArrowDown");
+    browser.wait_for_navigation(|browser| browser.press("Enter"));
+    assert!(browser.comes_to_hold("document.querySelectorAll('main mark').length > 0"), "what was searched is marked");
+}
+
+#[test]
+fn pages_are_whole_without_scripts() {
+    let audit = Audit::new(&site(), &axe());
+    let mut browser = Browser::start();
+    let pages = audit.pages();
+    let mut findings = Vec::new();
+    for width in WIDTHS {
+        findings.extend(pages.iter().flat_map(|page| audit.without_scripts(&mut browser, page, width)));
+    }
+    require_none(&findings);
+
+    // The next page is one link away, and all of them are behind the sidebar's box, which the keyboard reaches.
+    browser.set_up(Scheme::Light, 1280);
+    browser.set_scripts(false);
+    browser.open(&audit.url("index.html"));
+    assert!(browser.tab_to("Tab", ".nav-wrapper a[rel~=next]"));
+    browser.wait_for_navigation(|browser| browser.press("Enter"));
+    assert!(browser.holds("!location.pathname.endsWith('index.html') && document.querySelector('main h1') !== null"));
+    let shown = "document.getElementById('mdbook-sidebar').checkVisibility({ checkVisibilityCSS: true })";
+    assert!(browser.holds(&format!("!{shown}")));
+    assert!(browser.tab_to("Shift+Tab", "#mdbook-sidebar-toggle-anchor"));
+    browser.press(" ");
+    assert!(browser.comes_to_hold(shown), "the space bar opens the sidebar");
+    let frame = "document.querySelector('#mdbook-sidebar iframe').contentDocument";
+    assert!(browser.comes_to_hold(&format!("{frame}.querySelectorAll('a').length >= {}", pages.len() - 1)));
+}
+
+/// A fault, the markup that plants it at the end of a page's text, and the kinds of findings that it must cause.
+const FAULTS: &[(&str, &str, &[&str])] = &[
+    ("a pale text", "<p style='color: #999; background: #fff'>pale</p>", &["color-contrast"]),
+    ("a picture without a text", "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>", &["image-alt"]),
+    ("a box without a label", "<input>", &["label"]),
+    ("a link to nothing", "<a href=index.html></a>", &["link-name", "focus"]),
+    ("a third party's picture", "<img src='https://example.com/x.png' alt=''>", &["foreign-request", "console"]),
+    ("an error message", "<script>console.error('planted')</script>", &["console"]),
+    ("an exception", "<script>throw new Error('planted')</script>", &["console"]),
+    ("a file that is not there", "<script src=gone.js></script>", &["console"]),
+    ("a heavy picture", "<img src=planted.png alt=''>", &["weight"]),
+    ("a wide box", "<div style='width: 2000px'>wide</div>", &["cut-off"]),
+    ("one scheme only", "<style>html { background: #fff !important }</style>", &["scheme"]),
+    ("no focus ring", "<style>.content a:focus-visible { outline: none }</style>", &["focus"]),
+    ("a stop out of sight", "<a href=index.html style='position: absolute; left: -9999px'>gone</a>", &["focus"]),
+    ("text that a script shows", "<style>html:not(.js) main { display: none }</style>", &["without-script"]),
+];
+
+#[test]
+fn each_planted_fault_is_found() {
+    let (site, axe) = (site(), axe());
+    let copy = tempfile::tempdir().expect("a temporary folder");
+    copy_folder(&site, copy.path());
+    // Nothing compresses it: each byte follows from all before.
+    let noise = (0..audit::BUDGET).scan(1_u32, |state, _| {
+        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        Some(state.to_be_bytes()[0])
+    });
+    fs::write(copy.path().join("planted.png"), noise.collect::<Vec<_>>()).expect("the copy can be written");
+    let page = fs::read_to_string(site.join("404.html")).expect("mdBook makes a page for what is not found");
+    let audit = Audit::new(copy.path(), &axe);
+    let mut browser = Browser::start();
+    let mut look = |markup: &str| {
+        let (before, after) = page.split_once("</main>").expect("the page has a text");
+        fs::write(copy.path().join("planted.html"), format!("{before}{markup}</main>{after}")).expect("the copy can be written");
+        let mut findings = audit.page(&mut browser, "planted.html", 1280);
+        findings.extend(audit.keyboard(&mut browser, "planted.html", 1280));
+        findings.extend(audit.without_scripts(&mut browser, "planted.html", 1280));
+        findings
+    };
+    require_none(&look(""));
+    let mut missed = Vec::new();
+    for (fault, markup, expected) in FAULTS {
+        let findings = look(markup);
+        let found: BTreeSet<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
+        if found != expected.iter().copied().collect() {
+            missed.push(format!("  {fault}: expected {expected:?}, found {findings:?}\n"));
+        }
+    }
+    assert!(missed.is_empty(), "faults missed or mistaken:\n{}", missed.concat());
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("the copy can be written");
+    for entry in fs::read_dir(from).expect("the site can be read").flatten() {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).expect("the copy can be written");
+        }
+    }
 }

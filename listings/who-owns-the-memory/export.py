@@ -1,0 +1,109 @@
+"""Host inputs with and without a place of their own, and a device program."""
+
+import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import (
+    EdgeProgramManager,
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
+from executorch.exir.passes import MemoryPlanningPass
+from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+
+
+# ANCHOR: model
+class Add(torch.nn.Module):
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a + b
+
+
+model = Add().eval()
+example_inputs = (
+    torch.arange(64.0).reshape(8, 8) / 8,
+    torch.arange(64.0).flip(0).reshape(8, 8) / 4,
+)
+# ANCHOR_END: model
+
+
+# ANCHOR: lower
+def lower() -> EdgeProgramManager:
+    """Everything goes to the CUDA delegate."""
+    method_name = CudaBackend.generate_method_name_compile_spec("forward")
+    return to_edge_transform_and_lower(
+        torch.export.export(model, example_inputs),
+        partitioner=[CudaPartitioner([method_name])],
+    )
+    # ANCHOR_END: lower
+
+
+# ANCHOR: planned_inputs
+def planned_inputs() -> ExecutorchProgramManager:
+    """Host in, host out; the inputs have a place in the host arena."""
+    return lower().to_executorch(ExecutorchBackendConfig())
+    # ANCHOR_END: planned_inputs
+
+
+# ANCHOR: unplanned_inputs
+def unplanned_inputs() -> ExecutorchProgramManager:
+    """Host in, host out; the inputs stay where the caller has them."""
+    return lower().to_executorch(
+        ExecutorchBackendConfig(
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
+        )
+    )
+    # ANCHOR_END: unplanned_inputs
+
+
+# ANCHOR: unplanned
+def unplanned() -> ExecutorchProgramManager:
+    """Device in, device out; everything is the caller's."""
+    return lower().to_executorch(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
+            ),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+                alloc_graph_output=False,
+            ),
+        )
+    )
+    # ANCHOR_END: unplanned
+
+
+# ANCHOR: planned_output
+def planned_output() -> ExecutorchProgramManager:
+    """Device in, device out; the output is the runtime's."""
+    return lower().to_executorch(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
+            ),
+            memory_planning_pass=MemoryPlanningPass(
+                alloc_graph_input=False,
+            ),
+        )
+    )
+    # ANCHOR_END: planned_output
+
+
+programs = {
+    "planned_inputs": planned_inputs,
+    "unplanned_inputs": unplanned_inputs,
+    "unplanned": unplanned,
+    "planned_output": planned_output,
+}
+
+# ANCHOR: write
+if __name__ == "__main__":
+    for name, program in programs.items():
+        manager = program()
+        with open(f"{name}.pte", "wb") as file:
+            manager.write_to_file(file)
+# ANCHOR_END: write
