@@ -15,6 +15,7 @@ use crate::listing::Outcome;
 use crate::page::{Action, Page, Source};
 use crate::proving::{Proof, output_of};
 use crate::render;
+use crate::site::DIRECTIVE;
 use crate::workspace::Workspace;
 
 /// `[preprocessor.guide]` of `book.toml`.
@@ -90,8 +91,8 @@ pub struct ProvedPage {
     pub path: String,
     /// Words of prose.
     pub words: usize,
-    /// How many `{{` a reader shall see.
-    pub braces: usize,
+    /// How many directives and claims a reader shall see as such.
+    pub literals: usize,
 }
 
 /// What judging the pages gave.
@@ -134,6 +135,7 @@ pub fn judge(
         failures,
         edits: Vec::new(),
         shown: BTreeMap::new(),
+        included: BTreeMap::new(),
         stated: BTreeSet::new(),
     };
     gate.check_includes();
@@ -154,22 +156,32 @@ pub fn judge(
         let book = render::Book::new(&pages, proof, &gate.shown, render::drift(workspace));
         for page in &pages {
             match admonition::render(&book.page(page), &settings.admonish) {
-                Ok(text) => drop(judgement.pages.insert(page.source.path.clone(), text)),
+                Ok(text) => {
+                    let path = page.source.path.clone();
+                    judgement.proved_pages.push(ProvedPage {
+                        literals: literals(&text)
+                            + gate.included.get(&path).map_or(0, |text| literals(text)),
+                        words: page.parsed.words,
+                        path: path.clone(),
+                    });
+                    judgement.pages.insert(path, text);
+                }
                 Err((_, seen)) => judgement.failures.push(admonition_failure(page, 0, seen)),
             }
         }
-        judgement.proved_pages = pages.iter().map(proved_page).collect();
         judgement.proved_claims = book.claims();
     }
     judgement
 }
 
-fn proved_page(page: &Page) -> ProvedPage {
-    ProvedPage {
-        path: page.source.path.clone(),
-        words: page.parsed.words,
-        braces: page.escaped.len(),
-    }
+/// How many directives and claims in a page for mdBook will still be there when mdBook is done: all but its includes.
+fn literals(markdown: &str) -> usize {
+    let is_include =
+        |at: usize| markdown[at..].starts_with("{{#") && !markdown[..at].ends_with('\\');
+    DIRECTIVE
+        .find_iter(markdown)
+        .filter(|found| !is_include(found.start()))
+        .count()
 }
 
 fn admonition_failure(page: &Page, at: usize, seen: String) -> Failure {
@@ -193,6 +205,8 @@ struct Gate<'a> {
     edits: Vec<Edit>,
     /// For each listing, the pages that show it, in order.
     shown: BTreeMap<String, Vec<String>>,
+    /// What each page includes.
+    included: BTreeMap<String, String>,
     /// Facts that some page quotes.
     stated: BTreeSet<String>,
 }
@@ -207,10 +221,15 @@ impl Gate<'_> {
                     Action::Include { path, selector } => {
                         match include::check(self.workspace.root(), base, path, selector.as_deref())
                         {
-                            Ok(file) => file
-                                .strip_prefix("listings")
-                                .ok()
-                                .and_then(|rest| rest.iter().next()?.to_str().map(str::to_owned)),
+                            Ok(included) => {
+                                let shown =
+                                    self.included.entry(page.source.path.clone()).or_default();
+                                shown.push_str(&included.text);
+                                let inside = included.file.strip_prefix("listings").ok();
+                                inside.and_then(|rest| {
+                                    rest.iter().next()?.to_str().map(str::to_owned)
+                                })
+                            }
                             Err((kind, expected, seen)) => {
                                 let id = selector
                                     .as_ref()

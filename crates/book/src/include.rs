@@ -16,17 +16,25 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("mdBook's patterns are regular expressions")
 }
 
+/// What an include shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Included {
+    /// The file, relative to the root.
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+}
+
 /// What an include breaks: the rule, what it asks for, what there is.
 pub(crate) type Broken = (Kind, String, String);
 
 /// Checks that `path` (relative to the folder `base`, inside `root`) and `selector` include something, as mdBook reads
-/// them. Gives back the file, relative to `root`.
+/// them.
 pub(crate) fn check(
     root: &Path,
     base: &Path,
     path: &str,
     selector: Option<&str>,
-) -> Result<PathBuf, Broken> {
+) -> Result<Included, Broken> {
     let file = normalise(&base.join(path));
     let missing = |seen: &str| {
         (
@@ -77,7 +85,10 @@ pub(crate) fn check(
             directive.as_str().to_owned(),
         ));
     }
-    Ok(relative)
+    Ok(Included {
+        file: relative,
+        text: included,
+    })
 }
 
 /// The lines of an anchor, as mdBook takes them.
@@ -151,6 +162,7 @@ mod tests {
             path,
             selector,
         )
+        .map(|included| included.file)
         .map_err(|(kind, _, _)| kind)
     }
 

@@ -293,8 +293,9 @@ impl Reader<'_> {
     fn finish_fence(&mut self, fence: Fence) {
         let admonition = fence.is_admonition().then(|| fence.content.clone());
         if admonition.is_some() {
-            // The title is read by readers too.
-            self.block.push(&fence.info, &fence.span, self.text);
+            // The title is read by readers too, without the marks around it.
+            let title = fence.info.replace('"', " ");
+            self.block.push(&title, &fence.span, self.text);
             self.flush();
         }
         self.parsed.fences.push(fence);

@@ -184,10 +184,12 @@ impl<'a> Book<'a> {
             "<a class=\"claim-link\" href=\"#{id}\" aria-label=\"Link to this statement\" title=\"Link to this statement\">#</a>"
         );
         if let Some(assertion) = self.assertion(claim) {
-            let label = format!(
-                "Proved in this build by {}, line {}",
-                assertion.file, assertion.line
-            );
+            let how = if assertion.origin == Origin::StandIn {
+                "Shown with our stand-in in this build"
+            } else {
+                "Proved in this build"
+            };
+            let label = format!("{how} by {}, line {}", assertion.file, assertion.line);
             if let Some(place) = self.place_of(&assertion.listing, page) {
                 let _ = write!(
                     links,

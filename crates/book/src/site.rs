@@ -17,8 +17,8 @@ use crate::workspace::Workspace;
 /// Pages that mdBook makes itself.
 const OF_MDBOOK: &[&str] = &["404.html", "print.html", "toc.html"];
 
-/// A directive of ours or of mdBook's that nobody replaced.
-static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| {
+/// What looks like a directive or a claim: in a built page, one that nobody replaced, unless the page shows it as such.
+pub(crate) static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| {
     regex(r"\{\{\s*(?:#\w+|(?:fact|output|gpu|version|strip|drift)\b)|\]\{claim=")
 });
 
@@ -189,7 +189,7 @@ impl Checker {
                 };
                 self.fail(Kind::RunIdMissing, &page.path, &html, 1, &mark, seen);
             }
-            if directives.len() > page.braces {
+            if directives.len() > page.literals {
                 for (line, seen) in directives {
                     self.fail(
                         Kind::DirectiveLeft,

@@ -1,0 +1,16 @@
+//! Adds two numbers.
+
+use proof::Origin::{Exporter, Runtime, StandIn};
+use proof::{claim, fact};
+
+fn main() {
+    // ANCHOR: sum
+    let sum = 1 + 2;
+    // ANCHOR_END: sum
+    println!("sum: {sum}");
+    fact(Exporter, "adds.sum", sum);
+    fact(Runtime, "adds.log", "the sum was *three*, as in | 1 + 2 |");
+    fact(StandIn, "adds.bytes", 768);
+    claim(Runtime, "adds.exact", "The sum of `1` and `2` is 3, not 4.", sum == 3);
+    claim(StandIn, "adds.ours", "Our adder never overflows.", sum < 4);
+}
