@@ -45,7 +45,11 @@ pub struct Audit {
 impl Audit {
     /// Serves the site in `folder`; `axe` is the text of axe-core.
     pub fn new(folder: &Path, axe: &str) -> Self {
-        Self { folder: folder.to_owned(), server: Server::start(folder), axe: axe.to_owned() }
+        Self {
+            folder: folder.to_owned(),
+            server: Server::start(folder),
+            axe: axe.to_owned(),
+        }
     }
 
     /// The address of `page`.
@@ -62,7 +66,11 @@ impl Audit {
                 let path = entry.path();
                 if path.is_dir() {
                     folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "html") && entry.file_name() != "toc.html" {
+                } else if path
+                    .extension()
+                    .is_some_and(|extension| extension == "html")
+                    && entry.file_name() != "toc.html"
+                {
                     let page = path.strip_prefix(&self.folder).unwrap_or(&path);
                     pages.push(page.to_string_lossy().replace('\\', "/"));
                 }
@@ -85,16 +93,28 @@ impl Audit {
             findings.extend(scheme_is_followed(browser, scheme, &place));
             findings.extend(self.axe(browser, &place));
             if let Some(folder) = std::env::var_os("GUIDE_PICTURES") {
-                let name = format!("{}-{width}-{}.png", page.trim_end_matches(".html").replace('/', "-"), scheme.name());
-                fs::write(Path::new(&folder).join(name), browser.picture()).expect("GUIDE_PICTURES names a folder");
+                let name = format!(
+                    "{}-{width}-{}.png",
+                    page.trim_end_matches(".html").replace('/', "-"),
+                    scheme.name()
+                );
+                fs::write(Path::new(&folder).join(name), browser.picture())
+                    .expect("GUIDE_PICTURES names a folder");
             }
         }
         let place = format!("{page} ({width} px)");
         let mut find = |kind: &str, seen: String| {
-            findings.push(Finding { kind: kind.to_owned(), place: place.clone(), seen });
+            findings.push(Finding {
+                kind: kind.to_owned(),
+                place: place.clone(),
+                seen,
+            });
         };
         if let Some(name) = browser.evaluate(CUT_OFF).as_str() {
-            find("cut-off", format!("`{name}` reaches beyond the window, where nothing scrolls"));
+            find(
+                "cut-off",
+                format!("`{name}` reaches beyond the window, where nothing scrolls"),
+            );
         }
         let activity = browser.activity();
         for message in activity.console {
@@ -107,7 +127,10 @@ impl Audit {
         }
         let weight = self.weight(browser, &requests);
         if weight > BUDGET {
-            find("weight", format!("the first visit is {weight} bytes, of {BUDGET} allowed"));
+            find(
+                "weight",
+                format!("the first visit is {weight} bytes, of {BUDGET} allowed"),
+            );
         }
         findings
     }
@@ -137,12 +160,21 @@ impl Audit {
     /// The bytes that a server with gzip sends for the page that is open: all `requests`, and the icon, which a browser
     /// with a window asks for too.
     pub fn weight(&self, browser: &mut Browser, requests: &[String]) -> usize {
-        let icons = browser.evaluate("[...document.querySelectorAll('link[rel~=icon]')].map(link => link.href)");
-        let icons = icons.as_array().into_iter().flatten().filter_map(Value::as_str);
+        let icons = browser
+            .evaluate("[...document.querySelectorAll('link[rel~=icon]')].map(link => link.href)");
+        let icons = icons
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str);
         let urls: BTreeSet<&str> = requests.iter().map(String::as_str).chain(icons).collect();
         urls.into_iter()
             .filter_map(|url| url.strip_prefix(self.server.origin()))
-            .filter_map(|path| fs::read(file_of(&self.folder, path)?).ok().map(|content| sent(path, &content)))
+            .filter_map(|path| {
+                fs::read(file_of(&self.folder, path)?)
+                    .ok()
+                    .map(|content| sent(path, &content))
+            })
             .sum()
     }
 
@@ -155,7 +187,9 @@ impl Audit {
         loop {
             browser.press("Tab");
             let stop = browser.evaluate(FOCUS);
-            let Some(name) = stop["name"].as_str() else { break };
+            let Some(name) = stop["name"].as_str() else {
+                break;
+            };
             stops += 1;
             if let Some(fault) = stop["fault"].as_str() {
                 findings.push(Finding {
@@ -193,7 +227,11 @@ impl Audit {
             .collect();
         for scheme in Scheme::BOTH {
             browser.set_scheme(scheme);
-            findings.extend(scheme_is_followed(browser, scheme, &format!("{page} ({width} px, no scripts, {})", scheme.name())));
+            findings.extend(scheme_is_followed(
+                browser,
+                scheme,
+                &format!("{page} ({width} px, no scripts, {})", scheme.name()),
+            ));
         }
         browser.set_scripts(true);
         findings
@@ -241,19 +279,36 @@ fn scheme_is_followed(browser: &mut Browser, scheme: Scheme, place: &str) -> Opt
     let ground = browser.evaluate(
         "(getComputedStyle(document.documentElement).backgroundColor.match(/[0-9.]+/g) ?? []).slice(0, 3).map(Number)",
     );
-    let brightness: f64 = ground.as_array().into_iter().flatten().filter_map(Value::as_f64).sum::<f64>() / 3.0;
-    let seen = if brightness > 127.0 { Scheme::Light } else { Scheme::Dark };
+    let brightness: f64 = ground
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_f64)
+        .sum::<f64>()
+        / 3.0;
+    let seen = if brightness > 127.0 {
+        Scheme::Light
+    } else {
+        Scheme::Dark
+    };
     (seen != scheme).then(|| Finding {
         kind: "scheme".to_owned(),
         place: place.to_owned(),
-        seen: format!("the page is {} where the system asks for {}", seen.name(), scheme.name()),
+        seen: format!(
+            "the page is {} where the system asks for {}",
+            seen.name(),
+            scheme.name()
+        ),
     })
 }
 
 /// How many bytes a server with gzip sends for a file: text is compressed, the rest goes as it is.
 fn sent(path: &str, content: &[u8]) -> usize {
     let extension = path.rsplit_once('.').map(|(_, extension)| extension);
-    if !matches!(extension, None | Some("html" | "css" | "js" | "json" | "svg" | "wasm" | "txt")) {
+    if !matches!(
+        extension,
+        None | Some("html" | "css" | "js" | "json" | "svg" | "wasm" | "txt")
+    ) {
         return content.len();
     }
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());

@@ -90,7 +90,9 @@ impl Browser {
         let (sender, messages) = channel();
         thread::spawn(move || {
             for message in BufReader::new(answers).split(0).map_while(Result::ok) {
-                let Ok(message) = serde_json::from_slice(&message) else { return };
+                let Ok(message) = serde_json::from_slice(&message) else {
+                    return;
+                };
                 if sender.send(message).is_err() {
                     return;
                 }
@@ -140,7 +142,11 @@ impl Browser {
         loop {
             let message = self.receive(deadline, method);
             if message["id"] == json!(id) {
-                assert!(message["error"].is_null(), "chromium refuses {method}: {}", message["error"]["message"]);
+                assert!(
+                    message["error"].is_null(),
+                    "chromium refuses {method}: {}",
+                    message["error"]["message"]
+                );
                 return message["result"].clone();
             }
             self.events.push(message);
@@ -151,10 +157,14 @@ impl Browser {
         let left = deadline.saturating_duration_since(Instant::now());
         match self.messages.recv_timeout(left) {
             Ok(message) => message,
-            Err(RecvTimeoutError::Timeout) => panic!("chromium did not answer {waiting_for} within {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("chromium did not answer {waiting_for} within {PATIENCE:?}")
+            }
             Err(RecvTimeoutError::Disconnected) => match self.process.wait() {
                 Ok(status) if status.code() == Some(127) => {
-                    panic!("there is no `chromium`: install it with `sudo apt-get install chromium`")
+                    panic!(
+                        "there is no `chromium`: install it with `sudo apt-get install chromium`"
+                    )
                 }
                 status => panic!("chromium ended while {waiting_for} ran: {status:?}"),
             },
@@ -178,7 +188,10 @@ impl Browser {
 
     /// Loads `url` as a first visit and waits until its last resource is there.
     pub fn open(&mut self, url: &str) {
-        self.call("Storage.clearDataForOrigin", json!({ "origin": origin(url), "storageTypes": "local_storage" }));
+        self.call(
+            "Storage.clearDataForOrigin",
+            json!({ "origin": origin(url), "storageTypes": "local_storage" }),
+        );
         self.visit(url);
     }
 
@@ -201,7 +214,9 @@ impl Browser {
     /// Lets the page's observers run that wait for the next frame.
     pub fn settle(&mut self) {
         if self.scripts {
-            self.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+            self.evaluate(
+                "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))",
+            );
         }
     }
 
@@ -216,18 +231,43 @@ impl Browser {
                 }
                 Some("Runtime.exceptionThrown") => {
                     let details = &parameters["exceptionDetails"];
-                    let what = details["exception"]["description"].as_str().or(details["text"].as_str());
-                    activity.console.push(what.unwrap_or("exception").lines().next().unwrap_or_default().to_owned());
+                    let what = details["exception"]["description"]
+                        .as_str()
+                        .or(details["text"].as_str());
+                    activity.console.push(
+                        what.unwrap_or("exception")
+                            .lines()
+                            .next()
+                            .unwrap_or_default()
+                            .to_owned(),
+                    );
                 }
                 Some("Runtime.consoleAPICalled")
-                    if matches!(parameters["type"].as_str(), Some("error" | "warning" | "assert")) =>
+                    if matches!(
+                        parameters["type"].as_str(),
+                        Some("error" | "warning" | "assert")
+                    ) =>
                 {
                     let words = parameters["args"].as_array().into_iter().flatten();
-                    activity.console.push(words.map(|word| text(&word["value"])).collect::<Vec<_>>().join(" "));
+                    activity.console.push(
+                        words
+                            .map(|word| text(&word["value"]))
+                            .collect::<Vec<_>>()
+                            .join(" "),
+                    );
                 }
-                Some("Log.entryAdded") if matches!(parameters["entry"]["level"].as_str(), Some("error" | "warning")) => {
+                Some("Log.entryAdded")
+                    if matches!(
+                        parameters["entry"]["level"].as_str(),
+                        Some("error" | "warning")
+                    ) =>
+                {
                     let entry = &parameters["entry"];
-                    activity.console.push(format!("{} {}", text(&entry["text"]), text(&entry["url"])));
+                    activity.console.push(format!(
+                        "{} {}",
+                        text(&entry["text"]),
+                        text(&entry["url"])
+                    ));
                 }
                 _ => {}
             }
@@ -295,7 +335,10 @@ impl Browser {
     /// or an event of it would be.
     pub fn set_scripts(&mut self, on: bool) {
         self.scripts = on;
-        self.call("Emulation.setScriptExecutionDisabled", json!({ "value": !on }));
+        self.call(
+            "Emulation.setScriptExecutionDisabled",
+            json!({ "value": !on }),
+        );
     }
 
     /// Presses and releases one key: a character, or a key's name as in `KeyboardEvent.key`; `Shift+` may stand before it.
@@ -312,7 +355,10 @@ impl Browser {
             "ArrowUp" => (38, ""),
             "ArrowRight" => (39, ""),
             "ArrowDown" => (40, ""),
-            character => (u32::from(character.as_bytes()[0].to_ascii_uppercase()), character),
+            character => (
+                u32::from(character.as_bytes()[0].to_ascii_uppercase()),
+                character,
+            ),
         };
         let mut event = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers });
         if !text.is_empty() {
@@ -340,7 +386,10 @@ impl Browser {
 
     /// A picture of the whole page, as PNG.
     pub fn picture(&mut self) -> Vec<u8> {
-        let answer = self.call("Page.captureScreenshot", json!({ "captureBeyondViewport": true }));
+        let answer = self.call(
+            "Page.captureScreenshot",
+            json!({ "captureBeyondViewport": true }),
+        );
         from_base64(&text(&answer["data"]))
     }
 }
@@ -348,7 +397,9 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         // Asked to close, it ends its own children too, and nothing writes to the profile while that is removed.
-        let _ = self.commands.write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
+        let _ = self
+            .commands
+            .write_all(b"{\"id\":0,\"method\":\"Browser.close\"}\0");
         let deadline = Instant::now() + Duration::from_secs(5);
         while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(10));
@@ -359,7 +410,9 @@ impl Drop for Browser {
 }
 
 fn text(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn origin(url: &str) -> String {
@@ -369,10 +422,16 @@ fn origin(url: &str) -> String {
 /// The bytes of a base64 text, which is how the protocol carries a picture.
 fn from_base64(text: &str) -> Vec<u8> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let digits: Vec<u32> = text.chars().map_while(|digit| DIGITS.find(digit)?.try_into().ok()).collect();
+    let digits: Vec<u32> = text
+        .chars()
+        .map_while(|digit| DIGITS.find(digit)?.try_into().ok())
+        .collect();
     let mut bytes = Vec::with_capacity(digits.len() * 3 / 4);
     for four in digits.chunks(4) {
-        let word = four.iter().enumerate().fold(0, |word, (place, digit)| word | digit << (18 - 6 * place));
+        let word = four
+            .iter()
+            .enumerate()
+            .fold(0, |word, (place, digit)| word | digit << (18 - 6 * place));
         bytes.extend(word.to_be_bytes().into_iter().skip(1).take(four.len() - 1));
     }
     bytes

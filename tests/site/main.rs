@@ -18,14 +18,20 @@ use browser::{Browser, Scheme};
 
 /// The workspace, in which `setup` has put its tools.
 fn workspace() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this package lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package lies in the workspace")
 }
 
 /// The built site: `book/` in the workspace, or in the copy that `$GUIDE_ROOT` names.
 fn site() -> PathBuf {
     let root = std::env::var_os("GUIDE_ROOT").map_or_else(|| workspace().to_owned(), PathBuf::from);
     let site = root.join("book");
-    assert!(site.join("index.html").exists(), "{} is not built: run `cargo xtask build`", site.display());
+    assert!(
+        site.join("index.html").exists(),
+        "{} is not built: run `cargo xtask build`",
+        site.display()
+    );
     site
 }
 
@@ -36,14 +42,34 @@ fn axe() -> String {
         .into_iter()
         .flatten()
         .flatten()
-        .find_map(|python| fs::read_to_string(python.path().join("site-packages/axe_playwright_python/axe.min.js")).ok())
-        .unwrap_or_else(|| panic!("axe-core is not in {}: run `cargo xtask setup`", libraries.display()))
+        .find_map(|python| {
+            fs::read_to_string(
+                python
+                    .path()
+                    .join("site-packages/axe_playwright_python/axe.min.js"),
+            )
+            .ok()
+        })
+        .unwrap_or_else(|| {
+            panic!(
+                "axe-core is not in {}: run `cargo xtask setup`",
+                libraries.display()
+            )
+        })
 }
 
 /// Fails with everything that was found.
 fn require_none(findings: &[Finding]) {
-    let list: Vec<String> = findings.iter().map(|finding| format!("  {finding}\n")).collect();
-    assert!(list.is_empty(), "{} findings on the site:\n{}", list.len(), list.concat());
+    let list: Vec<String> = findings
+        .iter()
+        .map(|finding| format!("  {finding}\n"))
+        .collect();
+    assert!(
+        list.is_empty(),
+        "{} findings on the site:\n{}",
+        list.len(),
+        list.concat()
+    );
 }
 
 #[test]
@@ -58,11 +84,17 @@ fn every_page_in_both_schemes_and_widths() {
                 let (audit, pages) = (&audit, &pages);
                 scope.spawn(move || {
                     let mut browser = Browser::start();
-                    pages.iter().flat_map(|page| audit.page(&mut browser, page, width)).collect::<Vec<_>>()
+                    pages
+                        .iter()
+                        .flat_map(|page| audit.page(&mut browser, page, width))
+                        .collect::<Vec<_>>()
                 })
             })
             .collect();
-        halves.into_iter().flat_map(|half| half.join().expect("no finding is a panic")).collect()
+        halves
+            .into_iter()
+            .flat_map(|half| half.join().expect("no finding is a panic"))
+            .collect()
     });
     require_none(&findings);
 }
@@ -85,10 +117,15 @@ fn what_opens_is_accessible_too() {
                 browser.evaluate("document.getElementById('mdbook-search-toggle').focus()");
                 keys.iter().for_each(|key| browser.press(key));
                 if part == "search" {
-                    assert!(browser.comes_to_hold("document.querySelectorAll('#mdbook-searchresults li').length > 0"));
+                    assert!(browser.comes_to_hold(
+                        "document.querySelectorAll('#mdbook-searchresults li').length > 0"
+                    ));
                 }
                 browser.settle();
-                findings.extend(audit.axe(&mut browser, &format!("{part} ({width} px, {})", scheme.name())));
+                findings.extend(audit.axe(
+                    &mut browser,
+                    &format!("{part} ({width} px, {})", scheme.name()),
+                ));
             }
         }
     }
@@ -99,8 +136,11 @@ fn what_opens_is_accessible_too() {
 fn the_keyboard_alone_is_enough() {
     let audit = Audit::new(&site(), &axe());
     let mut browser = Browser::start();
-    let mut findings: Vec<Finding> =
-        audit.pages().iter().flat_map(|page| audit.keyboard(&mut browser, page, WIDTHS[0])).collect();
+    let mut findings: Vec<Finding> = audit
+        .pages()
+        .iter()
+        .flat_map(|page| audit.keyboard(&mut browser, page, WIDTHS[0]))
+        .collect();
     findings.extend(audit.keyboard(&mut browser, "index.html", WIDTHS[1]));
     require_none(&findings);
 
@@ -108,20 +148,35 @@ fn the_keyboard_alone_is_enough() {
     browser.set_up(Scheme::Light, 1280);
     browser.open(&audit.url("index.html"));
     browser.press("Tab");
-    assert!(browser.holds("document.activeElement.matches('.skip-link')"), "the first stop skips to the content");
+    assert!(
+        browser.holds("document.activeElement.matches('.skip-link')"),
+        "the first stop skips to the content"
+    );
     browser.press("Enter");
     browser.press("Tab");
-    assert!(browser.holds("document.activeElement.closest('main') !== null"), "the skip link leads into the text");
+    assert!(
+        browser.holds("document.activeElement.closest('main') !== null"),
+        "the skip link leads into the text"
+    );
 
     // The sidebar: there on a desktop, away and back.
-    let links_shown = "document.querySelector('#mdbook-sidebar a').checkVisibility({ checkVisibilityCSS: true })";
+    let links_shown =
+        "document.querySelector('#mdbook-sidebar a').checkVisibility({ checkVisibilityCSS: true })";
     let toggle = "button[aria-controls=mdbook-sidebar]";
     assert!(browser.holds(links_shown));
     for shown in [false, true] {
         assert!(browser.tab_to("Tab", toggle) || browser.tab_to("Shift+Tab", toggle));
         browser.press("Enter");
-        assert!(browser.comes_to_hold(&format!("{links_shown} === {shown}")), "Enter shows and hides the sidebar");
-        assert!(browser.holds(&format!("document.activeElement.ariaExpanded === '{shown}'")), "the button tells its state");
+        assert!(
+            browser.comes_to_hold(&format!("{links_shown} === {shown}")),
+            "Enter shows and hides the sidebar"
+        );
+        assert!(
+            browser.holds(&format!(
+                "document.activeElement.ariaExpanded === '{shown}'"
+            )),
+            "the button tells its state"
+        );
     }
 
     // And on a telephone, away at first; the way into it leads back from the button.
@@ -136,9 +191,15 @@ fn the_keyboard_alone_is_enough() {
 
     // What is wider than the window scrolls by arrow keys, and the page stays.
     browser.open(&audit.url("index.html"));
-    assert!(browser.tab_to("Tab", ".table-wrapper"), "a wide table takes the focus");
+    assert!(
+        browser.tab_to("Tab", ".table-wrapper"),
+        "a wide table takes the focus"
+    );
     browser.press("ArrowRight");
-    assert!(browser.comes_to_hold("document.activeElement.scrollLeft > 0"), "an arrow key scrolls a wide table");
+    assert!(
+        browser.comes_to_hold("document.activeElement.scrollLeft > 0"),
+        "an arrow key scrolls a wide table"
+    );
     assert!(browser.holds("location.pathname.endsWith('index.html')"));
 
     // The colour scheme: chosen, kept on the next visit, given back to the system.
@@ -148,23 +209,38 @@ fn the_keyboard_alone_is_enough() {
     for (key, dark) in [("End", true), ("Home", false)] {
         assert!(browser.tab_to("Tab", "#mdbook-theme-toggle"));
         browser.press("Enter");
-        assert!(browser.holds("document.activeElement.matches('.theme')"), "the theme menu takes the focus");
+        assert!(
+            browser.holds("document.activeElement.matches('.theme')"),
+            "the theme menu takes the focus"
+        );
         browser.press(key);
         browser.press("Enter");
         browser.press("Escape");
-        assert!(browser.holds("document.activeElement.id === 'mdbook-theme-toggle'"), "Escape leads back to the button");
+        assert!(
+            browser.holds("document.activeElement.id === 'mdbook-theme-toggle'"),
+            "Escape leads back to the button"
+        );
         assert!(browser.holds(&format!("{chosen} === {dark}")));
         browser.visit(&audit.url("index.html"));
-        assert!(browser.holds(&format!("{chosen} === {dark}")), "the choice is kept");
+        assert!(
+            browser.holds(&format!("{chosen} === {dark}")),
+            "the choice is kept"
+        );
     }
 
     // Search: opened, typed, the first result followed.
     browser.press("/");
     browser.type_text("synchronise");
-    assert!(browser.comes_to_hold("document.querySelectorAll('#mdbook-searchresults a').length > 0"), "search finds");
+    assert!(
+        browser.comes_to_hold("document.querySelectorAll('#mdbook-searchresults a').length > 0"),
+        "search finds"
+    );
     browser.press("ArrowDown");
     browser.wait_for_navigation(|browser| browser.press("Enter"));
-    assert!(browser.comes_to_hold("document.querySelectorAll('main mark').length > 0"), "what was searched is marked");
+    assert!(
+        browser.comes_to_hold("document.querySelectorAll('main mark').length > 0"),
+        "what was searched is marked"
+    );
 }
 
 #[test]
@@ -174,7 +250,11 @@ fn pages_are_whole_without_scripts() {
     let pages = audit.pages();
     let mut findings = Vec::new();
     for width in WIDTHS {
-        findings.extend(pages.iter().flat_map(|page| audit.without_scripts(&mut browser, page, width)));
+        findings.extend(
+            pages
+                .iter()
+                .flat_map(|page| audit.without_scripts(&mut browser, page, width)),
+        );
     }
     require_none(&findings);
 
@@ -184,32 +264,93 @@ fn pages_are_whole_without_scripts() {
     browser.open(&audit.url("index.html"));
     assert!(browser.tab_to("Tab", ".nav-wrapper a[rel~=next]"));
     browser.wait_for_navigation(|browser| browser.press("Enter"));
-    assert!(browser.holds("!location.pathname.endsWith('index.html') && document.querySelector('main h1') !== null"));
-    let shown = "document.getElementById('mdbook-sidebar').checkVisibility({ checkVisibilityCSS: true })";
+    assert!(browser.holds(
+        "!location.pathname.endsWith('index.html') && document.querySelector('main h1') !== null"
+    ));
+    let shown =
+        "document.getElementById('mdbook-sidebar').checkVisibility({ checkVisibilityCSS: true })";
     assert!(browser.holds(&format!("!{shown}")));
     assert!(browser.tab_to("Shift+Tab", "#mdbook-sidebar-toggle-anchor"));
     browser.press(" ");
-    assert!(browser.comes_to_hold(shown), "the space bar opens the sidebar");
+    assert!(
+        browser.comes_to_hold(shown),
+        "the space bar opens the sidebar"
+    );
     let frame = "document.querySelector('#mdbook-sidebar iframe').contentDocument";
-    assert!(browser.comes_to_hold(&format!("{frame}.querySelectorAll('a').length >= {}", pages.len() - 1)));
+    assert!(browser.comes_to_hold(&format!(
+        "{frame}.querySelectorAll('a').length >= {}",
+        pages.len() - 1
+    )));
 }
 
 /// A fault, the markup that plants it at the end of a page's text, and the kinds of findings that it must cause.
 const FAULTS: &[(&str, &str, &[&str])] = &[
-    ("a pale text", "<p style='color: #999; background: #fff'>pale</p>", &["color-contrast"]),
-    ("a picture without a text", "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>", &["image-alt"]),
+    (
+        "a pale text",
+        "<p style='color: #999; background: #fff'>pale</p>",
+        &["color-contrast"],
+    ),
+    (
+        "a picture without a text",
+        "<img src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>",
+        &["image-alt"],
+    ),
     ("a box without a label", "<input>", &["label"]),
-    ("a link to nothing", "<a href=index.html></a>", &["link-name", "focus"]),
-    ("a third party's picture", "<img src='https://example.com/x.png' alt=''>", &["foreign-request", "console"]),
-    ("an error message", "<script>console.error('planted')</script>", &["console"]),
-    ("an exception", "<script>throw new Error('planted')</script>", &["console"]),
-    ("a file that is not there", "<script src=gone.js></script>", &["console"]),
-    ("a heavy picture", "<img src=planted.png alt=''>", &["weight"]),
-    ("a wide box", "<div style='width: 2000px'>wide</div>", &["cut-off"]),
-    ("one scheme only", "<style>html { background: #fff !important }</style>", &["scheme"]),
-    ("no focus ring", "<style>.content a:focus-visible { outline: none }</style>", &["focus"]),
-    ("a stop out of sight", "<a href=index.html style='position: absolute; left: -9999px'>gone</a>", &["focus"]),
-    ("text that a script shows", "<style>html:not(.js) main { display: none }</style>", &["without-script"]),
+    (
+        "a link to nothing",
+        "<a href=index.html></a>",
+        &["link-name", "focus"],
+    ),
+    (
+        "a third party's picture",
+        "<img src='https://example.com/x.png' alt=''>",
+        &["foreign-request", "console"],
+    ),
+    (
+        "an error message",
+        "<script>console.error('planted')</script>",
+        &["console"],
+    ),
+    (
+        "an exception",
+        "<script>throw new Error('planted')</script>",
+        &["console"],
+    ),
+    (
+        "a file that is not there",
+        "<script src=gone.js></script>",
+        &["console"],
+    ),
+    (
+        "a heavy picture",
+        "<img src=planted.png alt=''>",
+        &["weight"],
+    ),
+    (
+        "a wide box",
+        "<div style='width: 2000px'>wide</div>",
+        &["cut-off"],
+    ),
+    (
+        "one scheme only",
+        "<style>html { background: #fff !important }</style>",
+        &["scheme"],
+    ),
+    (
+        "no focus ring",
+        "<style>.content a:focus-visible { outline: none }</style>",
+        &["focus"],
+    ),
+    (
+        "a stop out of sight",
+        "<a href=index.html style='position: absolute; left: -9999px'>gone</a>",
+        &["focus"],
+    ),
+    (
+        "text that a script shows",
+        "<style>html:not(.js) main { display: none }</style>",
+        &["without-script"],
+    ),
 ];
 
 #[test]
@@ -222,13 +363,19 @@ fn each_planted_fault_is_found() {
         *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         Some(state.to_be_bytes()[0])
     });
-    fs::write(copy.path().join("planted.png"), noise.collect::<Vec<_>>()).expect("the copy can be written");
-    let page = fs::read_to_string(site.join("404.html")).expect("mdBook makes a page for what is not found");
+    fs::write(copy.path().join("planted.png"), noise.collect::<Vec<_>>())
+        .expect("the copy can be written");
+    let page = fs::read_to_string(site.join("404.html"))
+        .expect("mdBook makes a page for what is not found");
     let audit = Audit::new(copy.path(), &axe);
     let mut browser = Browser::start();
     let mut look = |markup: &str| {
         let (before, after) = page.split_once("</main>").expect("the page has a text");
-        fs::write(copy.path().join("planted.html"), format!("{before}{markup}</main>{after}")).expect("the copy can be written");
+        fs::write(
+            copy.path().join("planted.html"),
+            format!("{before}{markup}</main>{after}"),
+        )
+        .expect("the copy can be written");
         let mut findings = audit.page(&mut browser, "planted.html", 1280);
         findings.extend(audit.keyboard(&mut browser, "planted.html", 1280));
         findings.extend(audit.without_scripts(&mut browser, "planted.html", 1280));
@@ -238,12 +385,21 @@ fn each_planted_fault_is_found() {
     let mut missed = Vec::new();
     for (fault, markup, expected) in FAULTS {
         let findings = look(markup);
-        let found: BTreeSet<&str> = findings.iter().map(|finding| finding.kind.as_str()).collect();
+        let found: BTreeSet<&str> = findings
+            .iter()
+            .map(|finding| finding.kind.as_str())
+            .collect();
         if found != expected.iter().copied().collect() {
-            missed.push(format!("  {fault}: expected {expected:?}, found {findings:?}\n"));
+            missed.push(format!(
+                "  {fault}: expected {expected:?}, found {findings:?}\n"
+            ));
         }
     }
-    assert!(missed.is_empty(), "faults missed or mistaken:\n{}", missed.concat());
+    assert!(
+        missed.is_empty(),
+        "faults missed or mistaken:\n{}",
+        missed.concat()
+    );
 }
 
 fn copy_folder(from: &Path, to: &Path) {

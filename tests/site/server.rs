@@ -14,8 +14,12 @@ pub struct Server {
 impl Server {
     /// Serves `folder` on a free port of the loopback.
     pub fn start(folder: &Path) -> Self {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on the loopback");
-        let port = listener.local_addr().expect("the listener has an address").port();
+        let listener =
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port on the loopback");
+        let port = listener
+            .local_addr()
+            .expect("the listener has an address")
+            .port();
         let folder = folder.to_owned();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -24,7 +28,9 @@ impl Server {
                 thread::spawn(move || answer(&folder, &stream));
             }
         });
-        Self { origin: format!("http://127.0.0.1:{port}") }
+        Self {
+            origin: format!("http://127.0.0.1:{port}"),
+        }
     }
 
     /// Where the site is, without a slash at the end.
@@ -47,7 +53,8 @@ fn answer(folder: &Path, stream: &TcpStream) -> std::io::Result<()> {
         }
     }
     let path = request.split(' ').nth(1).unwrap_or("/");
-    let found = file_of(folder, path).and_then(|file| Some((fs::read(&file).ok()?, media_type(&file))));
+    let found =
+        file_of(folder, path).and_then(|file| Some((fs::read(&file).ok()?, media_type(&file))));
     let (status, (content, media_type)) = match found {
         Some(found) => ("200 OK", found),
         None => ("404 Not Found", (b"not found".to_vec(), "text/plain")),
@@ -63,10 +70,22 @@ fn answer(folder: &Path, stream: &TcpStream) -> std::io::Result<()> {
 
 /// The file in `folder` that the path of an address names.
 pub fn file_of(folder: &Path, path: &str) -> Option<PathBuf> {
-    let path = path.split(['?', '#']).next().unwrap_or_default().trim_start_matches('/');
-    let inside = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
+    let path = path
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default()
+        .trim_start_matches('/');
+    let inside = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
     let file = folder.join(path);
-    inside.then(|| if file.is_dir() { file.join("index.html") } else { file })
+    inside.then(|| {
+        if file.is_dir() {
+            file.join("index.html")
+        } else {
+            file
+        }
+    })
 }
 
 fn media_type(file: &Path) -> &'static str {
