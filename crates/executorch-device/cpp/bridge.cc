@@ -86,11 +86,11 @@ void emit(
 
 Slot slot(const EValue& value, const Result<et::TensorInfo>& info) {
   if (!value.isTensor() || !info.ok()) {
-    return Slot{false, false, 0, 0, 0, 0};
+    return Slot{false, false, false, 0, 0, 0, 0};
   }
   const auto device = value.toTensor().device();
   return Slot{
-      true, info->is_memory_planned(), static_cast<int8_t>(device.type()), device.index(),
+      true, info->is_memory_planned(), false, static_cast<int8_t>(device.type()), device.index(),
       static_cast<int8_t>(info->scalar_type()), info->nbytes()};
 }
 
@@ -166,7 +166,12 @@ uint32_t set_output(Module& module, const std::string& method, const Tensor& ten
 }
 uint32_t execute(Module& module, const std::string& method) { return code(module.execute(method).error()); }
 Slot input_slot(const Method& method, size_t index) {
-  return slot(method.get_input(index), method.method_meta().input_tensor_meta(index));
+  const EValue& value = method.get_input(index);
+  Slot made = slot(value, method.method_meta().input_tensor_meta(index));
+  for (size_t output = 0; output < method.outputs_size(); ++output) {
+    made.returned |= &method.get_output(output) == &value;
+  }
+  return made;
 }
 Slot output_slot(const Method& method, size_t index) {
   return slot(method.get_output(index), method.method_meta().output_tensor_meta(index));

@@ -126,8 +126,11 @@ impl AllocatorShim {
     ///
     /// As [`DeviceAllocator::deallocate`].
     pub(crate) unsafe fn deallocate(&self, address: *mut u8, index: i8) {
-        // SAFETY: passed on.
-        let freed = || Ok(unsafe { self.0.deallocate(address.cast(), index) });
+        let freed = || {
+            // SAFETY: passed on.
+            unsafe { self.0.deallocate(address.cast(), index) };
+            Ok(())
+        };
         // C++ takes no answer here; `guarded` has logged it.
         let _ = guarded("a device allocator's `deallocate`", freed);
     }

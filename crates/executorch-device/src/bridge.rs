@@ -22,10 +22,12 @@ pub(crate) mod ffi {
         handle: *mut DelegateHandle,
     }
 
-    /// What a loaded method says about one input or output. `nbytes` is that of the largest shape it is made for.
+    /// What a loaded method says about one input or output. `nbytes` is that of the largest shape it is made for;
+    /// `returned`: an input that is an output too.
     struct Slot {
         is_tensor: bool,
         planned: bool,
+        returned: bool,
         device_type: i8,
         device_index: i8,
         scalar_type: i8,

@@ -304,7 +304,10 @@ impl DelegateShim {
         // SAFETY: made by `Box::into_raw` in `init`, and given back once.
         let handle = unsafe { Box::from_raw(handle) };
         // C++ takes no answer here; `guarded` has logged it.
-        let _ = guarded(&self.what("handle's drop"), || Ok(drop(handle)));
+        let _ = guarded(&self.what("handle's drop"), || {
+            drop(handle);
+            Ok(())
+        });
     }
 
     fn what(&self, call: &str) -> String {

@@ -56,40 +56,7 @@ pub struct PlannedBuffer {
 
 impl MethodMeta {
     pub(crate) fn read(meta: &sys::ET_MethodMeta) -> Result<Self, Error> {
-        // SAFETY (all calls below): live metadata, indices below the counts that it gives, results made when Ok.
-        let tensor = |index, input: bool| {
-            let mut tag = MaybeUninit::uninit();
-            // SAFETY: as above.
-            let code = unsafe {
-                match input {
-                    true => sys::executorch_MethodMeta_input_tag(meta, index, tag.as_mut_ptr()),
-                    false => sys::executorch_MethodMeta_output_tag(meta, index, tag.as_mut_ptr()),
-                }
-            };
-            ok(code, "tag")?;
-            // SAFETY: as above.
-            if unsafe { tag.assume_init() } != sys::ET_Tag::ET_Tag_Tensor {
-                return Ok(None);
-            }
-            let mut info = MaybeUninit::uninit();
-            // SAFETY: as above.
-            let code = unsafe {
-                match input {
-                    true => {
-                        sys::executorch_MethodMeta_input_tensor_meta(meta, index, info.as_mut_ptr())
-                    }
-                    false => sys::executorch_MethodMeta_output_tensor_meta(
-                        meta,
-                        index,
-                        info.as_mut_ptr(),
-                    ),
-                }
-            };
-            ok(code, "tensor")?;
-            // SAFETY: as above.
-            Ok(Some(TensorMeta::read(&unsafe { info.assume_init() })))
-        };
-        // SAFETY: as above.
+        // SAFETY: live metadata.
         let (inputs, outputs, buffers, delegates) = unsafe {
             (
                 sys::executorch_MethodMeta_num_inputs(meta),
@@ -99,22 +66,60 @@ impl MethodMeta {
             )
         };
         Ok(Self {
-            // SAFETY: as above.
+            // SAFETY: live metadata; a C string in the program.
             name: unsafe { text(sys::executorch_MethodMeta_name(meta)) },
             inputs: (0..inputs)
-                .map(|index| tensor(index, true))
-                .collect::<Result<_, Error>>()?,
+                .map(|index| input(meta, index))
+                .collect::<Result<_, _>>()?,
             outputs: (0..outputs)
-                .map(|index| tensor(index, false))
-                .collect::<Result<_, Error>>()?,
+                .map(|index| output(meta, index))
+                .collect::<Result<_, _>>()?,
             planned_buffers: (0..buffers)
-                .map(|index| PlannedBuffer::read(meta, index))
+                .map(|index| planned_buffer(meta, index))
                 .collect::<Result<_, _>>()?,
             delegates: (0..delegates)
                 .map(|index| delegate(meta, index))
                 .collect::<Result<_, _>>()?,
         })
     }
+}
+
+fn input(meta: &sys::ET_MethodMeta, index: usize) -> Result<Option<TensorMeta>, Error> {
+    // SAFETY: live metadata; written when the answer is Ok.
+    let tag = unsafe {
+        made("input", |tag| {
+            sys::executorch_MethodMeta_input_tag(meta, index, tag)
+        })
+    }?;
+    if tag != sys::ET_Tag::ET_Tag_Tensor {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let info = unsafe {
+        made("input", |info| {
+            sys::executorch_MethodMeta_input_tensor_meta(meta, index, info)
+        })
+    }?;
+    Ok(Some(TensorMeta::read(&info)))
+}
+
+fn output(meta: &sys::ET_MethodMeta, index: usize) -> Result<Option<TensorMeta>, Error> {
+    // SAFETY: live metadata; written when the answer is Ok.
+    let tag = unsafe {
+        made("output", |tag| {
+            sys::executorch_MethodMeta_output_tag(meta, index, tag)
+        })
+    }?;
+    if tag != sys::ET_Tag::ET_Tag_Tensor {
+        return Ok(None);
+    }
+    // SAFETY: as above.
+    let info = unsafe {
+        made("output", |info| {
+            sys::executorch_MethodMeta_output_tensor_meta(meta, index, info)
+        })
+    }?;
+    Ok(Some(TensorMeta::read(&info)))
 }
 
 impl TensorMeta {
@@ -136,50 +141,49 @@ impl TensorMeta {
     }
 }
 
-impl PlannedBuffer {
-    fn read(meta: &sys::ET_MethodMeta, index: usize) -> Result<Self, Error> {
-        let (mut nbytes, mut device) = (0, MaybeUninit::uninit());
-        // SAFETY: live metadata, an index below its count.
-        let code = unsafe {
-            sys::executorch_MethodMeta_memory_planned_buffer_size(meta, index, &mut nbytes)
-        };
-        ok(code, "planned buffer's size")?;
-        // SAFETY: as above.
-        let code = unsafe {
-            sys::executorch_MethodMeta_memory_planned_buffer_device(
-                meta,
-                index,
-                device.as_mut_ptr(),
-            )
-        };
-        ok(code, "planned buffer's device")?;
-        // SAFETY: made, as the answer was Ok.
-        Ok(Self {
-            nbytes: usize::try_from(nbytes).unwrap_or(0),
-            device: device_of(unsafe { device.assume_init() }),
+fn planned_buffer(meta: &sys::ET_MethodMeta, index: usize) -> Result<PlannedBuffer, Error> {
+    // SAFETY: live metadata; written when the answer is Ok.
+    let nbytes = unsafe {
+        made("planned buffer", |nbytes| {
+            sys::executorch_MethodMeta_memory_planned_buffer_size(meta, index, nbytes)
         })
-    }
+    }?;
+    // SAFETY: as above.
+    let device = unsafe {
+        made("planned buffer", |device| {
+            sys::executorch_MethodMeta_memory_planned_buffer_device(meta, index, device)
+        })
+    }?;
+    Ok(PlannedBuffer {
+        nbytes: usize::try_from(nbytes).unwrap_or(0),
+        device: device_of(device),
+    })
 }
 
 fn delegate(meta: &sys::ET_MethodMeta, index: usize) -> Result<String, Error> {
-    let mut id = std::ptr::null();
-    // SAFETY: live metadata, an index below its count.
-    ok(
-        unsafe { sys::executorch_MethodMeta_get_backend_name(meta, index, &mut id) },
-        "delegate",
-    )?;
-    // SAFETY: a C string in the program.
-    Ok(unsafe { text(id) })
+    // SAFETY: live metadata; written when the answer is Ok, with a C string in the program.
+    unsafe {
+        made("delegate", |id| {
+            sys::executorch_MethodMeta_get_backend_name(meta, index, id)
+        })
+        .map(|id| text(id))
+    }
 }
 
-fn ok(code: sys::ET_Error, what: &str) -> Result<(), Error> {
-    match code as u32 {
-        0 => Ok(()),
-        code => Err(Error::from_runtime(
-            code,
-            format!("the program does not describe a {what}"),
-            Vec::new(),
-        )),
+/// What `make` writes.
+///
+/// # Safety
+///
+/// It writes when it answers Ok.
+unsafe fn made<T>(what: &str, make: impl FnOnce(*mut T) -> sys::ET_Error) -> Result<T, Error> {
+    let mut value = MaybeUninit::uninit();
+    match make(value.as_mut_ptr()) as u32 {
+        // SAFETY: the caller's promise.
+        0 => Ok(unsafe { value.assume_init() }),
+        code => {
+            let message = format!("the program does not describe its {what}");
+            Err(Error::from_runtime(code, message, Vec::new()))
+        }
     }
 }
 
@@ -187,24 +191,22 @@ fn ok(code: sys::ET_Error, what: &str) -> Result<(), Error> {
 ///
 /// Null, or a C string.
 unsafe fn text(text: *const c_char) -> String {
-    // SAFETY: the caller's promise.
     if text.is_null() {
-        String::new()
-    } else {
-        unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned()
+        return String::new();
     }
+    // SAFETY: the caller's promise.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// # Safety
 ///
 /// `data` leads to `len` values, or `len` is 0.
 pub(crate) unsafe fn copied<T: Copy>(data: *const T, len: usize) -> Vec<T> {
-    // SAFETY: the caller's promise.
     if len == 0 {
-        Vec::new()
-    } else {
-        unsafe { std::slice::from_raw_parts(data, len) }.to_vec()
+        return Vec::new();
     }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(data, len) }.to_vec()
 }

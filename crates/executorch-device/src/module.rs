@@ -39,14 +39,13 @@ pub use executorch::module::LoadMode;
 /// # What it refuses, and the runtime would not
 ///
 /// * an output without memory: the runtime hands a null pointer to the operator or delegate that writes it;
+/// * a host tensor borrowed shared for an unplanned input that the method also returns: the exporter makes such a method
+///   of a program that mutates the input, which then writes to the caller's memory. It takes a [`TensorMut`].
 /// * a device tensor for an unplanned input or output that the program has on the host: an operator on the host would
 ///   read or write it there. The other way round (host memory where a device is expected) is left to the delegate, which
 ///   alone can tell;
 /// * an output tensor of another scalar type, or smaller than the largest shape that the program was exported for: the
 ///   runtime looks at the current shape only.
-///
-/// What it cannot see: a program that mutates an unplanned input writes to the caller's memory, also where that was
-/// borrowed shared. [`DeviceMemory`](crate::DeviceMemory) allows for that; do not pass such a program a host slice.
 pub struct Module<'buf> {
     module: UniquePtr<ffi::Module>,
     path: PathBuf,
@@ -81,6 +80,8 @@ pub struct Slot {
     pub scalar_type: ScalarType,
     /// Bytes of the largest shape that it was exported for.
     pub nbytes: usize,
+    /// For an input: whether the method also returns it, as it does when it mutates it.
+    pub returned: bool,
 }
 
 /// The outputs of an execution. They borrow the module, which would overwrite them in its next execution.
@@ -273,6 +274,10 @@ impl<'buf> Module<'buf> {
     /// Gives a method the memory for an unplanned output, for all executions to come. Loads the method.
     ///
     /// The runtime answers [`Code::InvalidState`] (0x2) for a planned output, which has memory already.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "consumed: the buffer is given to one output of one module"
+    )]
     pub fn set_output(
         &mut self,
         method: &str,
@@ -365,11 +370,11 @@ impl<'buf> Module<'buf> {
         index: usize,
         input: &Input<'_>,
     ) -> Result<(), Error> {
-        if let Some(tensor) = input.tensor() {
+        if let Some((tensor, exclusive)) = input.tensor() {
             let loaded = self.loaded(name, method)?;
             // SAFETY: the caller's promise.
             if let Some(slot) = Slot::of(&unsafe { ffi::input_slot(loaded, index) }) {
-                slot.accepts_input(method, index, tensor)?;
+                slot.accepts_input(method, index, &tensor, exclusive)?;
             }
         }
         let value = input.to_cxx()?;
@@ -465,6 +470,7 @@ impl Slot {
         slot.is_tensor.then(|| Self {
             device: device_from(slot.device_type, slot.device_index),
             planned: slot.planned,
+            returned: slot.returned,
             scalar_type: scalar_type_of(slot.scalar_type),
             nbytes: slot.nbytes,
         })
@@ -475,14 +481,23 @@ impl Slot {
         method: &str,
         index: usize,
         tensor: &TensorRef<'_>,
+        exclusive: bool,
     ) -> Result<(), Error> {
-        // A planned input is copied by the runtime, which compares the devices itself.
-        if !self.planned && self.device.is_cpu() && !tensor.device().is_cpu() {
-            let message = format!(
-                "input {index} of method `{method}` is read on the host, but {tensor:?} is not there: copy it to the host, \
-                 or export with skip_h2d_for_method_inputs=True"
+        // A planned input is copied, after the runtime has compared the devices.
+        if self.planned || !self.device.is_cpu() && !tensor.device().is_cpu() {
+            return Ok(());
+        }
+        let refuse = |why| {
+            let message = format!("{tensor:?} cannot be input {index} of method `{method}`: {why}");
+            Err(Error::new(Code::InvalidArgument, message))
+        };
+        if self.device.is_cpu() && !tensor.device().is_cpu() {
+            return refuse(
+                "the program reads it on the host; copy it there, or export with skip_h2d_for_method_inputs=True",
             );
-            return Err(Error::new(Code::InvalidArgument, message));
+        }
+        if self.returned && !exclusive {
+            return refuse("the method returns it, and may write to it; give a TensorMut");
         }
         Ok(())
     }
@@ -571,5 +586,27 @@ fn load_mode(mode: LoadMode) -> sys::ET_ModuleLoadMode {
         LoadMode::MmapUseMlock => ET_ModuleLoadMode_MmapUseMlock,
         LoadMode::MmapUseMlockIgnoreErrors => ET_ModuleLoadMode_MmapUseMlockIgnoreErrors,
         LoadMode::MmapUseMadvise => ET_ModuleLoadMode_MmapUseMadvise,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two implementations for a type that is `Sync`, so that `_` below cannot be inferred for one.
+    trait AmbiguousIfSync<Which> {
+        fn check() {}
+    }
+    struct Sync_;
+    impl<T> AmbiguousIfSync<()> for T {}
+    impl<T: Sync> AmbiguousIfSync<Sync_> for T {}
+
+    #[test]
+    fn a_module_may_move_to_another_thread_but_not_be_shared() {
+        fn moves<T: Send>() {}
+        moves::<Module<'_>>();
+        <Module<'_> as AmbiguousIfSync<_>>::check();
+        <Outputs<'_> as AmbiguousIfSync<_>>::check();
+        <TensorRef<'_> as AmbiguousIfSync<_>>::check();
     }
 }

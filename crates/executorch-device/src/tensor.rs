@@ -16,7 +16,8 @@ use crate::meta::copied;
 /// The most dimensions that a tensor can have (`kTensorDimensionLimit`).
 const MAX_DIMENSIONS: usize = 16;
 
-/// Memory that tensors can be made over: a buffer on a device, or on the host.
+/// A device's memory that tensors can be made over. (For the host's there are [`TensorRef::host`] and
+/// [`TensorMut::host`].)
 ///
 /// # Safety
 ///
@@ -27,8 +28,7 @@ const MAX_DIMENSIONS: usize = 16;
 /// * the bytes are not freed or used again while work that was queued on the device with their address is unfinished,
 ///   also after the value is dropped: ExecuTorch may return from an execution that the device has only queued. (What
 ///   `cudaFree` does; a stream-ordered free must be on the stream that the delegate uses.)
-/// * no Rust reference into the bytes lives while the value is borrowed: a program that mutates its input writes there;
-/// * with a CPU `device`, the bytes are initialised.
+/// * no Rust reference into the bytes lives while the value is borrowed: a program that mutates its input writes there.
 pub unsafe trait DeviceMemory: Send + Sync {
     /// The address of the first byte, on [`device`](Self::device).
     fn as_ptr(&self) -> *mut c_void;
@@ -36,11 +36,11 @@ pub unsafe trait DeviceMemory: Send + Sync {
     /// How many bytes.
     fn nbytes(&self) -> usize;
 
-    /// Where they are.
+    /// Where they are: not the CPU.
     fn device(&self) -> Device;
 }
 
-/// A tensor that may be read: over [`DeviceMemory`] borrowed for `'a`, or one that the runtime holds for `'a`.
+/// A tensor that may be read: over memory borrowed for `'a`, or one that the runtime holds for `'a`.
 #[derive(Clone)]
 pub struct TensorRef<'a> {
     handle: Handle<'a>,
@@ -52,8 +52,8 @@ enum Handle<'a> {
     Lent(&'a ffi::Tensor),
 }
 
-/// A tensor that may be written: over [`DeviceMemory`] borrowed exclusively for `'a`. For
-/// [`Module::set_output`](crate::Module::set_output).
+/// A tensor that may be written: over memory borrowed exclusively for `'a`. For
+/// [`Module::set_output`](crate::Module::set_output), and for an input that the program mutates.
 pub struct TensorMut<'a> {
     tensor: SharedPtr<ffi::Tensor>,
     memory: PhantomData<&'a mut ()>,
@@ -71,6 +71,15 @@ impl<'a> TensorRef<'a> {
     ) -> Result<Self, Error> {
         Ok(Self {
             handle: Handle::Made(over(memory, dtype, sizes)?),
+        })
+    }
+
+    /// A contiguous tensor of these sizes over host memory.
+    ///
+    /// [`Code::InvalidArgument`] when the elements do not fit.
+    pub fn host<T: HostElement>(memory: &'a [T], sizes: &[i32]) -> Result<Self, Error> {
+        Ok(Self {
+            handle: Handle::Made(host(memory.as_ptr().cast_mut(), memory.len(), sizes)?),
         })
     }
 
@@ -235,8 +244,10 @@ impl<'a> TensorRef<'a> {
         match len {
             0 => Ok(&[]),
             _ if data.is_null() => refuse(Code::InvalidState, "it has no memory"),
-            // SAFETY: host memory, live and not written while the tensor is borrowed (see `Outputs`, `DeviceMemory`), with
-            // `len` elements of `T`, for which every bit pattern is a value; aligned, as every host tensor is.
+            _ if !data.is_aligned() => refuse(Code::NotSupported, "it is not aligned"),
+            // SAFETY: initialised host memory with `len` elements of `T`; every bit pattern is a `T`. Nothing writes it while the tensor is borrowed: a method's own memory is borrowed with its
+            // module, a caller's was borrowed from it, and `Module` gives the memory of a `TensorRef` on the host to no
+            // method that could write it.
             _ => Ok(unsafe { std::slice::from_raw_parts(data, len) }),
         }
     }
@@ -275,10 +286,9 @@ impl<'a> TensorMut<'a> {
     ///
     /// [`Code::InvalidArgument`] when the elements do not fit.
     pub fn host<T: HostElement>(memory: &'a mut [T], sizes: &[i32]) -> Result<Self, Error> {
-        let host = Device::new(DeviceType::Cpu, 0);
-        let (address, nbytes) = (memory.as_mut_ptr().cast(), size_of_val(memory));
+        let tensor = host(memory.as_mut_ptr(), memory.len(), sizes)?;
         Ok(Self {
-            tensor: checked(address, nbytes, host, T::TYPE, sizes)?,
+            tensor,
             memory: PhantomData,
         })
     }
@@ -319,6 +329,13 @@ fn over<M: DeviceMemory + ?Sized>(
     dtype: ScalarType,
     sizes: &[i32],
 ) -> Result<SharedPtr<ffi::Tensor>, Error> {
+    if memory.device().is_cpu() {
+        let fix = "make the tensor over the slice, with TensorRef::host or TensorMut::host";
+        return Err(Error::new(
+            Code::InvalidArgument,
+            format!("DeviceMemory on the CPU: {fix}"),
+        ));
+    }
     checked(
         memory.as_ptr(),
         memory.nbytes(),
@@ -326,6 +343,15 @@ fn over<M: DeviceMemory + ?Sized>(
         dtype,
         sizes,
     )
+}
+
+fn host<T: HostElement>(
+    memory: *mut T,
+    len: usize,
+    sizes: &[i32],
+) -> Result<SharedPtr<ffi::Tensor>, Error> {
+    let cpu = Device::new(DeviceType::Cpu, 0);
+    checked(memory.cast(), len * size_of::<T>(), cpu, T::TYPE, sizes)
 }
 
 /// A tensor whose elements fit `nbytes` bytes at `address`.
@@ -506,7 +532,7 @@ mod tests {
         }
     }
 
-    struct Odd([u32; 4]);
+    struct Odd([u32; 4], DeviceType);
 
     // SAFETY: the array's own bytes but the first; on the heap or the stack, nobody moves it while it is borrowed.
     unsafe impl DeviceMemory for Odd {
@@ -522,13 +548,13 @@ mod tests {
             15
         }
         fn device(&self) -> Device {
-            Device::new(DeviceType::Cuda, 3)
+            Device::new(self.1, 3)
         }
     }
 
     #[test]
     fn a_tensor_is_aligned_and_carries_the_memorys_device() {
-        let memory = Odd([0; 4]);
+        let memory = Odd([0; 4], DeviceType::Cuda);
         let error = TensorRef::over(&memory, ScalarType::Float, &[2]).unwrap_err();
         assert!(
             error.message().contains("is not a multiple of 4"),
@@ -545,6 +571,12 @@ mod tests {
         assert_eq!(
             tensor.as_slice::<i8>().unwrap_err().kind(),
             Code::NotSupported
+        );
+        let memory = Odd([0; 4], DeviceType::Cpu);
+        let host = TensorRef::over(&memory, ScalarType::Char, &[3, 5]).unwrap_err();
+        assert!(
+            host.message().starts_with("DeviceMemory on the CPU"),
+            "{host}"
         );
     }
 }

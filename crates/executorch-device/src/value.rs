@@ -7,7 +7,7 @@ use cxx::UniquePtr;
 
 use crate::bridge::ffi;
 use crate::error::{Code, Error};
-use crate::tensor::TensorRef;
+use crate::tensor::{TensorMut, TensorRef};
 
 /// An `EValue` that the runtime holds: an output, or an argument of a delegate.
 #[derive(Clone, Debug)]
@@ -51,15 +51,16 @@ impl<'a> Value<'a> {
     }
 }
 
-/// One input of a method, borrowed for `'a`. Made with `.into()` from a [`TensorRef`], a number, or an `EValue` of the
-/// `executorch` crate.
-#[derive(Clone, Debug)]
+/// One input of a method, borrowed for `'a`. Made with `.into()` from a [`TensorRef`], a number, an `EValue` of the
+/// `executorch` crate, or, for an input that the program mutates, a [`TensorMut`].
+#[derive(Debug)]
 pub struct Input<'a>(Kind<'a>);
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Kind<'a> {
     None,
     Tensor(TensorRef<'a>),
+    Mutable(TensorMut<'a>),
     Int(i64),
     Double(f64),
     Bool(bool),
@@ -71,9 +72,11 @@ impl<'a> Input<'a> {
     /// For an input that the exporter traced as `None`.
     pub const NONE: Self = Self(Kind::None);
 
-    pub(crate) fn tensor(&self) -> Option<&TensorRef<'a>> {
+    /// The tensor, and whether its memory is borrowed exclusively.
+    pub(crate) fn tensor(&self) -> Option<(TensorRef<'_>, bool)> {
         match &self.0 {
-            Kind::Tensor(tensor) => Some(tensor),
+            Kind::Tensor(tensor) => Some((tensor.clone(), false)),
+            Kind::Mutable(tensor) => Some((tensor.as_ref(), true)),
             _ => None,
         }
     }
@@ -82,6 +85,7 @@ impl<'a> Input<'a> {
         Ok(match &self.0 {
             Kind::None => ffi::value_of_none(),
             Kind::Tensor(tensor) => ffi::value_of_tensor(tensor.as_cxx()),
+            Kind::Mutable(tensor) => ffi::value_of_tensor(tensor.as_cxx()),
             Kind::Int(value) => ffi::value_of_int(*value),
             Kind::Double(value) => ffi::value_of_double(*value),
             Kind::Bool(value) => ffi::value_of_bool(*value),
@@ -102,6 +106,12 @@ impl<'a> From<TensorRef<'a>> for Input<'a> {
 impl<'a> From<&TensorRef<'a>> for Input<'a> {
     fn from(tensor: &TensorRef<'a>) -> Self {
         Self(Kind::Tensor(tensor.clone()))
+    }
+}
+
+impl<'a> From<TensorMut<'a>> for Input<'a> {
+    fn from(tensor: TensorMut<'a>) -> Self {
+        Self(Kind::Mutable(tensor))
     }
 }
 

@@ -283,7 +283,10 @@ fn memory_on_the_wrong_side() {
     for name in ["host", "unplanned_copies"] {
         let error = load(name).forward([&tensor(&a), &tensor(&b)]).unwrap_err();
         assert_eq!(error.kind(), Code::InvalidArgument);
-        assert!(error.message().contains("is read on the host"), "{error}");
+        assert!(
+            error.message().contains("the program reads it on the host"),
+            "{error}"
+        );
     }
     let mut sum = Buffer::new(&[0.0; 64]);
     let error = load("host")
@@ -436,15 +439,20 @@ fn external_data() {
 #[test]
 fn an_output_that_is_an_input() {
     let _device = device();
-    let (a, b) = (
-        TensorPtr::from_array(ndarray::Array2::<f32>::ones((8, 8))).unwrap(),
-        values(2.0),
-    );
-    let b =
-        TensorPtr::from_array_view(ndarray::ArrayView2::from_shape((8, 8), &b).unwrap()).unwrap();
-    let inputs = [EValue::new(&a), EValue::new(&b)];
+    let (mut a, b) = (vec![1.0_f32; 64], values(2.0));
     let mut module = load("passes_through");
-    let outputs = module.forward(&inputs).unwrap();
+    let slots = [0, 1].map(|index| module.input("forward", index).unwrap().unwrap());
+    assert_eq!(
+        slots.map(|slot| (slot.returned, slot.planned)),
+        [(true, false), (false, false)]
+    );
+    let b = TensorRef::host(&b, &SIZES).unwrap();
+    let address = a.as_mut_ptr();
+    let inputs = [
+        Input::from(TensorMut::host(&mut a, &SIZES).unwrap()),
+        Input::from(&b),
+    ];
+    let outputs = module.forward(inputs).unwrap();
     assert_eq!(outputs.len(), 2);
     assert_eq!(
         outputs.tensor(0).unwrap().as_slice::<f32>().unwrap(),
@@ -454,6 +462,33 @@ fn an_output_that_is_an_input() {
         outputs.tensor(1).unwrap().as_slice::<f32>().unwrap(),
         [1.0; 64]
     );
+    assert_eq!(outputs.tensor(1).unwrap().data_ptr().cast(), address);
+}
+
+#[test]
+fn a_program_that_mutates_its_input_needs_it_exclusively() {
+    let _device = device();
+    let mut a = vec![1.0_f32; 64];
+    let mut module = load("mutates");
+    let error = module
+        .forward([&TensorRef::host(&a, &SIZES).unwrap()])
+        .unwrap_err();
+    assert!(
+        error
+            .message()
+            .contains("the method returns it, and may write to it; give a TensorMut"),
+        "{error}"
+    );
+    {
+        let outputs = module
+            .forward([TensorMut::host(&mut a, &SIZES).unwrap()])
+            .unwrap();
+        assert_eq!(
+            outputs.tensor(1).unwrap().as_slice::<f32>().unwrap(),
+            [4.0; 64]
+        );
+    }
+    assert_eq!(a, [2.0; 64], "the runtime wrote to the caller's memory");
 }
 
 #[test]

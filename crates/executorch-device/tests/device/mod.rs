@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::{env, fs};
 
 use executorch_device::{
@@ -54,16 +54,14 @@ static STATE: Mutex<State> = Mutex::new(State {
 pub static HANDLES: AtomicUsize = AtomicUsize::new(0);
 
 pub fn state() -> MutexGuard<'static, State> {
-    STATE
-        .lock()
-        .unwrap_or_else(|poisoned| poisoned.into_inner())
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The tests of a binary share the process, and with it the device: one at a time. Starts with a quiet device.
 pub fn device() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     static INSTALLED: OnceLock<()> = OnceLock::new();
-    let turn = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     INSTALLED.get_or_init(|| {
         load_kernels().unwrap();
         register_allocator(&MEMORY).unwrap();
