@@ -1,4 +1,4 @@
-//! Debian's Chromium, driven through its DevTools protocol over a pair of pipes: no port, no WebDriver, no Node.
+//! Debian's Chromium, driven through its own protocol (CDP) over a pair of pipes: no port, no driver, no Node.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -113,21 +113,27 @@ impl Browser {
     }
 
     fn attach(&mut self) {
-        let target = self.call("Target.createTarget", json!({ "url": "about:blank" }));
+        let target = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
         let session = self.call(
             "Target.attachToTarget",
-            json!({ "targetId": target["targetId"], "flatten": true }),
+            &json!({ "targetId": target["targetId"], "flatten": true }),
         );
         self.session = session["sessionId"].as_str().map(str::to_owned);
         for domain in ["Page", "Runtime", "Network", "Log"] {
-            self.call(&format!("{domain}.enable"), json!({}));
+            self.call(&format!("{domain}.enable"), &json!({}));
         }
-        self.call("Page.setLifecycleEventsEnabled", json!({ "enabled": true }));
-        self.call("Network.setCacheDisabled", json!({ "cacheDisabled": true }));
+        self.call(
+            "Page.setLifecycleEventsEnabled",
+            &json!({ "enabled": true }),
+        );
+        self.call(
+            "Network.setCacheDisabled",
+            &json!({ "cacheDisabled": true }),
+        );
     }
 
     /// Gives one command of the protocol, waits for its answer, and keeps the events that come before it.
-    pub fn call(&mut self, method: &str, parameters: Value) -> Value {
+    pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.sent += 1;
         let id = self.sent;
         let mut command = json!({ "id": id, "method": method, "params": parameters });
@@ -190,17 +196,17 @@ impl Browser {
     pub fn open(&mut self, url: &str) {
         self.call(
             "Storage.clearDataForOrigin",
-            json!({ "origin": origin(url), "storageTypes": "local_storage" }),
+            &json!({ "origin": origin(url), "storageTypes": "local_storage" }),
         );
         self.visit(url);
     }
 
     /// Loads `url` as a later visit: what the site stored is still there.
     pub fn visit(&mut self, url: &str) {
-        let blank = self.call("Page.navigate", json!({ "url": "about:blank" }));
+        let blank = self.call("Page.navigate", &json!({ "url": "about:blank" }));
         self.wait_for_load(Some(&blank["loaderId"]));
         self.events.clear();
-        let page = self.call("Page.navigate", json!({ "url": url }));
+        let page = self.call("Page.navigate", &json!({ "url": url }));
         self.wait_for_load(Some(&page["loaderId"]));
     }
 
@@ -279,7 +285,7 @@ impl Browser {
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let answer = self.call(
             "Runtime.evaluate",
-            json!({ "expression": expression, "awaitPromise": true, "returnByValue": true }),
+            &json!({ "expression": expression, "awaitPromise": true, "returnByValue": true }),
         );
         let thrown = &answer["exceptionDetails"];
         assert!(
@@ -315,7 +321,7 @@ impl Browser {
     pub fn set_up(&mut self, scheme: Scheme, width: u32) {
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false }),
+            &json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false }),
         );
         self.set_scheme(scheme);
     }
@@ -324,7 +330,7 @@ impl Browser {
     pub fn set_scheme(&mut self, scheme: Scheme) {
         self.call(
             "Emulation.setEmulatedMedia",
-            json!({ "features": [
+            &json!({ "features": [
                 { "name": "prefers-color-scheme", "value": scheme.name() },
                 { "name": "prefers-reduced-motion", "value": "reduce" },
             ] }),
@@ -337,7 +343,7 @@ impl Browser {
         self.scripts = on;
         self.call(
             "Emulation.setScriptExecutionDisabled",
-            json!({ "value": !on }),
+            &json!({ "value": !on }),
         );
     }
 
@@ -364,9 +370,9 @@ impl Browser {
         if !text.is_empty() {
             event["text"] = json!(text);
         }
-        self.call("Input.dispatchKeyEvent", event.clone());
+        self.call("Input.dispatchKeyEvent", &event);
         event["type"] = json!("keyUp");
-        self.call("Input.dispatchKeyEvent", event);
+        self.call("Input.dispatchKeyEvent", &event);
     }
 
     /// Presses Tab, or Shift+Tab, until the focus is on an element that `selector` matches; false if it never is.
@@ -388,7 +394,7 @@ impl Browser {
     pub fn picture(&mut self) -> Vec<u8> {
         let answer = self.call(
             "Page.captureScreenshot",
-            json!({ "captureBeyondViewport": true }),
+            &json!({ "captureBeyondViewport": true }),
         );
         from_base64(&text(&answer["data"]))
     }
