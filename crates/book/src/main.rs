@@ -42,14 +42,14 @@ fn main() -> ExitCode {
     } else {
         ExitCode::FAILURE
     };
-    if let Some(path) = env::var_os("GUIDE_FAILURES") {
-        if let Err(error) = failures.write_json(Path::new(&path)) {
-            eprintln!(
-                "GUIDE_FAILURES={}: cannot be written: {error}",
-                path.display()
-            );
-            code = ExitCode::FAILURE;
-        }
+    if let Some(path) = env::var_os("GUIDE_FAILURES")
+        && let Err(error) = failures.write_json(Path::new(&path))
+    {
+        eprintln!(
+            "GUIDE_FAILURES={}: cannot be written: {error}",
+            path.display()
+        );
+        code = ExitCode::FAILURE;
     }
     if !failures.is_empty() {
         eprintln!("\n{failures}");

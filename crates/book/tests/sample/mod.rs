@@ -4,26 +4,38 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use book::{Kind, Workspace};
 
 /// The rule, the id, the file and the line of a failure.
 pub type Found = (Kind, String, String, usize);
 
-/// A copy of `tests/sample`, beside the workspace's own crates and its `.venv`.
+/// A copy of `tests/sample`, beside the workspace's own crates and its `.venv`. There is one, for one test at a time:
+/// cargo tells two copies of a workspace apart by their target folders alone, and each would compile everything again.
 pub struct Sample {
     pub root: PathBuf,
+    _one_at_a_time: MutexGuard<'static, ()>,
 }
 
+static ONE: Mutex<()> = Mutex::new(());
+
 impl Sample {
-    /// The book in a folder named `name`, which no other test may use.
-    pub fn new(name: &str) -> Self {
-        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = fs::remove_dir_all(&root);
-        fs::create_dir_all(&root).unwrap();
+    /// The book as it is before anybody plants a fault.
+    pub fn new() -> Self {
+        let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sample");
         let repository = repository();
+        let crates = root.join("crates");
+        if crates.is_dir() && !crates.is_symlink() {
+            fs::remove_dir_all(&crates).unwrap();
+        }
+        for made in ["book", "target/guide", "src"] {
+            let _ = fs::remove_dir_all(root.join(made));
+        }
         copy(&repository.join("crates/book/tests/sample"), &root);
         for link in ["crates", ".venv"] {
+            let _ = fs::remove_file(root.join(link));
             std::os::unix::fs::symlink(repository.join(link), root.join(link)).unwrap();
         }
         fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
@@ -32,11 +44,10 @@ impl Sample {
         let (_, rest) = rest.split_once(']').unwrap();
         let members = "members = [\"crates/proof\", \"listings\"]";
         fs::write(root.join("Cargo.toml"), format!("{head}{members}{rest}")).unwrap();
-        fs::create_dir_all(root.join(".cargo")).unwrap();
-        // Dependencies are compiled once for all samples; the programs of each stay apart.
-        let shared = "[build]\nbuild-dir = \"../sample-build\"\n";
-        fs::write(root.join(".cargo/config.toml"), shared).unwrap();
-        let sample = Self { root };
+        let sample = Self {
+            root,
+            _one_at_a_time: guard,
+        };
         sample.replace(
             "book.toml",
             "command = \"guide-book\"",
@@ -147,14 +158,34 @@ fn mdbook() -> PathBuf {
     )
 }
 
+/// Makes `to` what `from` is. Files that are the same already are left alone, so that cargo sees what changed.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap().flatten() {
+    let wanted: Vec<_> = fs::read_dir(from).unwrap().flatten().collect();
+    for entry in &wanted {
         let target = to.join(entry.file_name());
         if entry.path().is_dir() {
+            if entry.file_name() == "listings" {
+                remove_others(&entry.path(), &target);
+            }
             copy(&entry.path(), &target);
-        } else {
+        } else if fs::read(entry.path()).unwrap() != fs::read(&target).unwrap_or_default()
+            || !target.exists()
+        {
             fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// Removes what is below `to` and not below `from`.
+fn remove_others(from: &Path, to: &Path) {
+    for entry in fs::read_dir(to).into_iter().flatten().flatten() {
+        let original = from.join(entry.file_name());
+        match (original.exists(), entry.path().is_dir()) {
+            (true, true) => remove_others(&original, &entry.path()),
+            (true, false) => {}
+            (false, true) => fs::remove_dir_all(entry.path()).unwrap(),
+            (false, false) => fs::remove_file(entry.path()).unwrap(),
         }
     }
 }
