@@ -146,47 +146,31 @@ impl Delegate for CudaBackend {
         check_as_cuda_does(&state, args)?;
         // From here on the checks are this device's own.
         let (inputs, outputs) = args.split_at(inputs);
-        for (index, arg) in args.iter().enumerate() {
-            let kind = if index < inputs.len() {
-                "input"
-            } else {
-                "output"
-            };
-            check_layout(&program.method, kind, index, tensor(arg))?;
-        }
-        let plan = match &partition.plan {
-            Some(plan)
-                if inputs
-                    .iter()
-                    .zip(plan.inputs())
-                    .all(|(arg, sizes)| has_sizes(arg, sizes)) =>
-            {
-                plan
-            }
-            _ => {
-                let sizes = inputs.iter().map(|arg| sizes_of(arg)).collect();
-                let plan = program.plan(sizes, &partition.weights.addresses);
-                let refused = |why| {
-                    log::refusal(
-                        Code::InvalidArgument,
-                        format!("method {}: {why}", program.method),
-                    )
-                };
-                partition.plan.insert(Arc::new(plan.map_err(refused)?))
-            }
+        let fits = |plan: &Plan| {
+            inputs
+                .iter()
+                .zip(plan.inputs())
+                .all(|(arg, sizes)| has_sizes(arg, sizes))
+        };
+        let plan = match &mut partition.plan {
+            Some(plan) if fits(plan) => plan,
+            plan => plan.insert(Arc::new(new_plan(
+                program,
+                inputs,
+                outputs,
+                &partition.weights,
+            )?)),
         };
         for (arg, sizes) in outputs.iter().zip(plan.outputs()) {
             if !has_sizes(arg, sizes) {
-                let sizes: Vec<i32> = sizes
-                    .iter()
-                    .map(|&size| i32::try_from(size).unwrap_or(i32::MAX))
-                    .collect();
+                let size = |&size: &usize| i32::try_from(size).unwrap_or(i32::MAX);
+                let sizes: Vec<i32> = sizes.iter().map(size).collect();
                 arg.resize(&sizes)
                     .inspect_err(|error| log::announce(error.message()))?;
             }
         }
         for (index, arg) in args.iter().enumerate() {
-            check_extent(&state, &program.method, index, tensor(arg))?;
+            check_memory(&state, program, index, &tensor(arg))?;
         }
 
         if planted(Fault::CopiesOnExecute) {
@@ -239,52 +223,66 @@ fn check_as_cuda_does(state: &State, args: &[Arg<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A null pointer is refused here, by this device: what the CUDA delegate does with one is not known.
-fn check_layout(
-    method: &str,
-    kind: &str,
-    index: usize,
-    tensor: TensorRef<'_>,
-) -> Result<(), Error> {
-    let why = if tensor.data_ptr().is_null() && tensor.nbytes() > 0 {
-        "has no memory"
-    } else if tensor.scalar_type() != ScalarType::Float {
-        "is not float32"
-    } else if !tensor.dim_order().is_sorted() {
-        "is not contiguous"
-    } else {
-        return Ok(());
-    };
-    Err(log::refusal(
-        Code::Internal,
-        format!("method {method}: tensor {index}, an {kind}, {why}"),
-    ))
+fn new_plan(
+    program: &Program,
+    inputs: &[Arg<'_>],
+    outputs: &[Arg<'_>],
+    weights: &Weights,
+) -> Result<Plan, Error> {
+    for (index, arg) in inputs.iter().chain(outputs).enumerate() {
+        let tensor = tensor(arg);
+        if tensor.scalar_type() != ScalarType::Float || !tensor.dim_order().is_sorted() {
+            return Err(refused(
+                program,
+                index,
+                "is not a contiguous float32 tensor",
+            ));
+        }
+    }
+    let sizes = inputs.iter().map(sizes_of).collect();
+    program.plan(sizes, &weights.addresses).map_err(|why| {
+        log::refusal(
+            Code::InvalidArgument,
+            format!("method {}: {why}", program.method),
+        )
+    })
 }
 
-/// A GPU would read and write past the end of the block, or fault.
-fn check_extent(
+/// What the CUDA delegate does with a null pointer is not known; with memory past the end of a block, a GPU would use it,
+/// or fault.
+fn check_memory(
     state: &State,
-    method: &str,
+    program: &Program,
     index: usize,
-    tensor: TensorRef<'_>,
+    tensor: &TensorRef<'_>,
 ) -> Result<(), Error> {
-    let (data, nbytes) = (tensor.data_ptr(), tensor.nbytes());
+    let (address, nbytes) = (tensor.data_ptr().addr(), tensor.nbytes());
     if nbytes == 0 {
-        return Ok(());
-    }
-    let aligned = data.addr().is_multiple_of(align_of::<f32>());
-    if aligned && state.fence.bytes(data.addr(), nbytes).is_some() {
-        return Ok(());
-    }
-    let why = if aligned {
-        "do not lie in one device block"
+        Ok(())
+    } else if address == 0 {
+        Err(refused(program, index, "has no memory"))
+    } else if !address.is_multiple_of(align_of::<f32>()) {
+        Err(refused(program, index, "is not aligned to 4 bytes"))
+    } else if state.fence.bytes(address, nbytes).is_none() {
+        Err(refused(
+            program,
+            index,
+            &format!("does not lie in one device block with all its {nbytes} bytes"),
+        ))
     } else {
-        "are not aligned to 4 bytes"
+        Ok(())
+    }
+}
+
+fn refused(program: &Program, index: usize, why: &str) -> Error {
+    let (kind, number) = match index.checked_sub(program.inputs) {
+        None => ("input", index),
+        Some(output) => ("output", output),
     };
-    Err(log::refusal(
+    log::refusal(
         Code::Internal,
-        format!("method {method}: the {nbytes} bytes of tensor {index} at {data:p} {why}"),
-    ))
+        format!("method {}: {kind} {number} {why}", program.method),
+    )
 }
 
 /// The tensor of an argument that was checked to be one.

@@ -32,6 +32,7 @@ faults! {
     Eager = "eager", "work runs when `execute` is called, not at the synchronise";
     NoPoison = "no-poison", "a read before the synchronise finds the old bytes instead of poison";
     DrainsOnRead = "drains-on-read", "a read synchronises first";
+    StaleCopy = "stale-copy", "the runtime's own copies do not wait for queued work";
     CopiesOnExecute = "copies-on-execute", "every execution copies each input to the host and back";
     Unchecked = "unchecked", "the delegate skips its check of where a pointer lies";
     WrongSide = "wrong-side", "copies accept a pointer on the wrong side whatever the policy";

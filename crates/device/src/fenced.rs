@@ -2,8 +2,8 @@
 //!
 //! What is modelled, and after what:
 //!
-//! * **Memory**: the checks of ExecuTorch's CUDA allocator, in its order; `cudaMalloc`'s alignment; a fence where a PCIe GPU
-//!   would fault ([`fence`](crate::fence)).
+//! * **Memory**: the checks of ExecuTorch's CUDA allocator, in its order; `cudaMalloc`'s alignment; a fence where a GPU's
+//!   memory would fault ([`fence`](crate::fence)).
 //! * **Queueing**: the CUDA delegate gives each loaded partition a stream of its own (`cudaStreamCreate`) and only enqueues
 //!   work there. Here one queue holds the work of all streams. Nothing runs before somebody waits; a GPU may run it earlier,
 //!   so a program that is right here does not depend on when.
@@ -177,7 +177,9 @@ impl Fenced {
             return Ok(());
         }
         let mut state = self.lock();
-        state.drain();
+        if !planted(Fault::StaleCopy) {
+            state.drain();
+        }
         let wanted = direction.sides();
         for (name, pointer, wanted) in [("dst", to, wanted.0), ("src", from, wanted.1)] {
             match state.side(pointer, nbytes) {
@@ -648,5 +650,306 @@ impl Place {
             Self::Unborn => "a device address that was never allocated",
             Self::Host => "no device memory",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Recipe;
+
+    fn device() -> Fenced {
+        Fenced::new("a test".to_owned()).unwrap()
+    }
+
+    fn copy(
+        device: &Fenced,
+        direction: Direction,
+        to: usize,
+        from: usize,
+        nbytes: usize,
+    ) -> Result<(), Code> {
+        let (to, from) = (
+            std::ptr::with_exposed_provenance_mut(to),
+            std::ptr::with_exposed_provenance(from),
+        );
+        // SAFETY: every test's host side is one of its arrays, and long enough.
+        unsafe { device.copy(direction, to, from, nbytes, 0) }.map_err(|error| error.kind())
+    }
+
+    fn host(bytes: &mut [u8]) -> usize {
+        bytes.as_mut_ptr().expose_provenance()
+    }
+
+    fn read(device: &Fenced, address: usize, nbytes: usize) -> Vec<u8> {
+        let mut bytes = vec![0; nbytes];
+        device.download(address, &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn allocation_has_the_cuda_allocators_checks() {
+        let device = device();
+        let allocate = |nbytes, index, alignment| {
+            let answer = DeviceAllocator::allocate(&device, nbytes, index, alignment);
+            answer
+                .map(|pointer| pointer.addr())
+                .map_err(|error| error.kind())
+        };
+        assert_eq!(allocate(8, -2, 16), Err(Code::InvalidArgument));
+        assert_eq!(allocate(8, 0, 0), Err(Code::InvalidArgument));
+        assert_eq!(allocate(8, 0, 48), Err(Code::InvalidArgument));
+        assert_eq!(allocate(8, 0, 512), Err(Code::NotSupported));
+        assert_eq!(
+            allocate(usize::MAX, 0, 16),
+            Err(Code::MemoryAllocationFailed)
+        );
+        assert_eq!(allocate(0, 0, 16), Ok(0), "no bytes are null");
+        for alignment in [1, 16, 256] {
+            assert_eq!(allocate(8, -1, alignment).unwrap() % 256, 0);
+        }
+        assert_eq!(device.counters().allocations, 3);
+    }
+
+    #[test]
+    fn a_pointer_that_starts_no_live_block_is_not_freed() {
+        let device = device();
+        let block = Memory::allocate(&device, 64).unwrap();
+        device.free(0);
+        device.free(block + 16);
+        device.free(64);
+        assert_eq!(device.counters().frees, 0);
+        device.free(block);
+        device.free(block);
+        assert_eq!(device.counters().frees, 1);
+    }
+
+    #[test]
+    fn copies_work_and_are_counted_in_their_direction() {
+        let device = device();
+        let block = Memory::allocate(&device, 4).unwrap();
+        let (mut there, mut back) = ([1, 2, 3, 4], [0; 4]);
+        copy(&device, Direction::HostToDevice, block, host(&mut there), 4).unwrap();
+        copy(
+            &device,
+            Direction::DeviceToHost,
+            host(&mut back),
+            block + 1,
+            3,
+        )
+        .unwrap();
+        assert_eq!(back, [2, 3, 4, 0]);
+        copy(&device, Direction::HostToDevice, block, host(&mut there), 0).unwrap();
+        let counters = device.counters();
+        assert_eq!((counters.h2d.calls, counters.h2d.bytes), (1, 4));
+        assert_eq!((counters.d2h.calls, counters.d2h.bytes), (1, 3));
+    }
+
+    #[test]
+    fn a_copy_without_a_side_or_past_its_block_is_refused_under_both_policies() {
+        let device = device();
+        let (block, freed) = (
+            Memory::allocate(&device, 4).unwrap(),
+            Memory::allocate(&device, 4).unwrap(),
+        );
+        device.free(freed);
+        let mut array = [0; 8];
+        let array = host(&mut array);
+        for policy in [Policy::Refuse, Policy::Accept] {
+            device.set_policy(policy);
+            let cases = [
+                (Direction::HostToDevice, 0, array),
+                (Direction::HostToDevice, block, 0),
+                (Direction::DeviceToHost, 0, block),
+                (Direction::DeviceToHost, array, 0),
+                (Direction::HostToDevice, block + 1, array),
+                (Direction::HostToDevice, freed, array),
+                (Direction::DeviceToHost, array, freed),
+            ];
+            for (direction, to, from) in cases {
+                assert_eq!(
+                    copy(&device, direction, to, from, 4),
+                    Err(Code::InvalidArgument),
+                    "{to:#x} {from:#x}"
+                );
+            }
+            // SAFETY: refused before anything is copied.
+            let index = unsafe {
+                device.copy(
+                    Direction::HostToDevice,
+                    std::ptr::dangling_mut(),
+                    array as _,
+                    4,
+                    -2,
+                )
+            };
+            assert_eq!(index.unwrap_err().kind(), Code::InvalidArgument);
+        }
+        assert_eq!(
+            (device.counters().h2d.calls, device.counters().d2h.calls),
+            (0, 0)
+        );
+    }
+
+    #[test]
+    fn a_wrong_side_is_refused_or_copied_as_the_policy_says() {
+        let device = device();
+        let (one, two) = (
+            Memory::allocate(&device, 4).unwrap(),
+            Memory::allocate(&device, 4).unwrap(),
+        );
+        let (mut there, mut back) = ([1, 2, 3, 4], [0; 4]);
+        device.upload(one, &there).unwrap();
+        let (there, back) = (host(&mut there), host(&mut back));
+        let wrong = [
+            (Direction::HostToDevice, two, one),
+            (Direction::HostToDevice, back, there),
+            (Direction::HostToDevice, back, two),
+            (Direction::DeviceToHost, two, one),
+            (Direction::DeviceToHost, back, there),
+            (Direction::DeviceToHost, one, back),
+        ];
+        for (direction, to, from) in wrong {
+            assert_eq!(
+                copy(&device, direction, to, from, 4),
+                Err(Code::InvalidArgument)
+            );
+        }
+        assert_eq!(
+            read(&device, two, 4),
+            POISON.to_le_bytes(),
+            "nothing was copied"
+        );
+        device.set_policy(Policy::Accept);
+        for (direction, to, from) in wrong {
+            assert_eq!(copy(&device, direction, to, from, 4), Ok(()));
+        }
+        assert_eq!(
+            (read(&device, one, 4), read(&device, two, 4)),
+            (vec![1, 2, 3, 4], vec![1, 2, 3, 4])
+        );
+    }
+
+    /// `out = x + x` on four elements, queued on `stream`.
+    fn enqueue(device: &Fenced, stream: Stream, x: usize, out: usize) {
+        let recipe = r#"{"version": 1, "method": "forward", "inputs": [{"name": "x", "dtype": "float32"}],
+            "ops": [{"op": "add", "in": ["x", "x"], "out": "y"}], "outputs": ["y"]}"#;
+        let program = Recipe::parse(recipe.as_bytes()).unwrap().resolve().unwrap();
+        let plan = Arc::new(program.plan(vec![vec![4]], &[]).unwrap());
+        device.lock().enqueue(
+            stream,
+            &plan,
+            [x, out]
+                .map(|address| Argument::new(address, 4))
+                .into_iter(),
+        );
+    }
+
+    fn block(device: &Fenced, value: f32) -> usize {
+        let address = Memory::allocate(device, 16).unwrap();
+        device
+            .upload(address, &[value; 4].map(f32::to_le_bytes).concat())
+            .unwrap();
+        address
+    }
+
+    fn first(device: &Fenced, address: usize) -> f32 {
+        f32::from_le_bytes(read(device, address, 4).try_into().unwrap())
+    }
+
+    #[test]
+    fn work_waits_until_somebody_does() {
+        let device = device();
+        let (stream, x, out) = (device.stream(), block(&device, 1.0), block(&device, 0.0));
+        let poisoned = || first(&device, out).to_bits() == POISON;
+        enqueue(&device, stream, x, out);
+        assert!(poisoned());
+        device.synchronize().unwrap();
+        assert_eq!(first(&device, out), 2.0);
+
+        enqueue(&device, stream, x, out);
+        let mut array = [0; 4];
+        copy(&device, Direction::DeviceToHost, host(&mut array), x, 4).unwrap();
+        assert!(
+            !poisoned(),
+            "the runtime's copy to the host waits, whatever it copies"
+        );
+        enqueue(&device, stream, x, out);
+        copy(
+            &device,
+            Direction::HostToDevice,
+            block(&device, 0.0),
+            host(&mut array),
+            4,
+        )
+        .unwrap();
+        assert!(!poisoned(), "and so does its copy to the device");
+        enqueue(&device, stream, x, out);
+        device.load_weight(&[0; 4]).unwrap();
+        assert!(!poisoned(), "and the upload of a weight");
+        let unrelated = block(&device, 0.0);
+        enqueue(&device, stream, x, out);
+        device.free(unrelated);
+        assert!(poisoned(), "freeing what no work uses does not");
+        device.free(x);
+        assert!(!poisoned(), "freeing what work uses does");
+    }
+
+    #[test]
+    fn the_queue_is_bounded() {
+        let device = device();
+        let (stream, x, out) = (device.stream(), block(&device, 1.0), block(&device, 0.0));
+        for _ in 0..DEPTH + 1 {
+            enqueue(&device, stream, x, out);
+        }
+        let counters = device.counters();
+        assert_eq!(
+            (counters.enqueued, counters.finished),
+            (DEPTH as u64 + 1, DEPTH as u64)
+        );
+    }
+
+    #[test]
+    fn only_unordered_streams_race() {
+        let device = device();
+        let (one, two) = (device.stream(), device.stream());
+        let (a, b, c) = (
+            block(&device, 1.0),
+            block(&device, 0.0),
+            block(&device, 0.0),
+        );
+
+        // The reader after the writer, and the writer after the reader.
+        for (first_work, second_work, result) in [((a, b), (b, c), c), ((b, c), (a, b), c)] {
+            device
+                .upload(b, &[5.0_f32; 4].map(f32::to_le_bytes).concat())
+                .unwrap();
+            let before = device.counters().races;
+            enqueue(&device, one, first_work.0, first_work.1);
+            enqueue(&device, two, second_work.0, second_work.1);
+            device.synchronize().unwrap();
+            assert!(first(&device, result).is_nan());
+            assert_eq!(device.counters().races, before + 1);
+        }
+
+        // Two readers; one stream; a synchronise; a copy on the legacy stream.
+        let before = device.counters().races;
+        enqueue(&device, one, a, b);
+        enqueue(&device, two, a, c);
+        device.synchronize().unwrap();
+        enqueue(&device, one, a, b);
+        enqueue(&device, one, b, c);
+        device.synchronize().unwrap();
+        enqueue(&device, two, b, c);
+        let other = block(&device, 0.0);
+        enqueue(&device, one, a, b);
+        device.duplicate(other, b, 16).unwrap();
+        enqueue(&device, two, b, c);
+        device.synchronize().unwrap();
+        assert_eq!(
+            (first(&device, b), first(&device, c), first(&device, other)),
+            (2.0, 4.0, 2.0)
+        );
+        assert_eq!(device.counters().races, before);
     }
 }

@@ -12,10 +12,16 @@ pub(crate) struct Operator {
     /// How many operands it takes; at most [`MOST_OPERANDS`].
     pub(crate) arity: RangeInclusive<usize>,
     /// The sizes of the result for these operands' sizes.
-    sizes: fn(operands: &[&[usize]], dims: &[usize]) -> Result<Vec<usize>, String>,
+    sizes: Sizes,
     /// Fills `result`, which has as many elements as the sizes say and overlaps no operand.
-    compute: fn(operands: &[View], dims: &[usize], sizes: &[usize], result: &mut [f32]),
+    compute: Compute,
 }
+
+/// From the operands' sizes and the operator's `dims`.
+type Sizes = fn(operands: &[&[usize]], dims: &[usize]) -> Result<Vec<usize>, String>;
+
+/// From the operands, the operator's `dims` and the result's sizes.
+type Compute = fn(operands: &[View], dims: &[usize], sizes: &[usize], result: &mut [f32]);
 
 /// The most operands that any operator takes.
 pub(crate) const MOST_OPERANDS: usize = 3;
@@ -54,7 +60,7 @@ pub(crate) static TABLE: [Operator; 9] = [
     row("clone", 1..=1, same_as_first, CLONE.compute),
     row("linear", 2..=3, linear_sizes, linear),
     row("mm", 2..=2, mm_sizes, |operands, _, _, result| {
-        mm(operands[0], operands[1], result)
+        mm(operands[0], operands[1], result);
     }),
     row("addmm", 3..=3, addmm_sizes, addmm),
     row(
@@ -76,8 +82,8 @@ pub(crate) static TABLE: [Operator; 9] = [
 const fn row(
     name: &'static str,
     arity: RangeInclusive<usize>,
-    sizes: fn(&[&[usize]], &[usize]) -> Result<Vec<usize>, String>,
-    compute: fn(&[View], &[usize], &[usize], &mut [f32]),
+    sizes: Sizes,
+    compute: Compute,
 ) -> Operator {
     assert!(*arity.end() <= MOST_OPERANDS);
     Operator {
@@ -348,7 +354,14 @@ mod tests {
 
     #[test]
     fn every_operator_computes_what_pytorch_does() {
-        let cases: [(&str, &[(&[usize], &[f32])], &[usize], &[usize], &[f32]); 17] = [
+        type Case<'a> = (
+            &'a str,
+            &'a [(&'a [usize], &'a [f32])],
+            &'a [usize],
+            &'a [usize],
+            &'a [f32],
+        );
+        let cases: [Case; 17] = [
             (
                 "add",
                 &[A, A],
@@ -462,7 +475,8 @@ mod tests {
 
     #[test]
     fn operands_that_do_not_fit_are_refused_in_one_line() {
-        let cases: [(&str, &[&[usize]], &[usize], &str); 9] = [
+        type Case<'a> = (&'a str, &'a [&'a [usize]], &'a [usize], &'a str);
+        let cases: [Case; 9] = [
             (
                 "add",
                 &[&[2, 3], &[2]],

@@ -294,7 +294,7 @@ mod tests {
                 bytes
                     .as_ptr()
                     .cast::<f32>()
-                    .copy_from(values.as_ptr(), values.len())
+                    .copy_from(values.as_ptr(), values.len());
             };
         }
 

@@ -50,9 +50,7 @@ fn load_with_data(program: &Path, data: &Path) -> Module<'static> {
     ModuleBuilder::new(program).data_file(data).load().unwrap()
 }
 
-fn float<T: Element>(buffer: &Buffer<T>, sizes: &[i32]) -> TensorRef<'static> {
-    // SAFETY: every test keeps its buffers for as long as its modules, except where it says otherwise.
-    let buffer: &'static Buffer<T> = unsafe { &*std::ptr::from_ref(buffer) };
+fn float<'a, T: Element>(buffer: &'a Buffer<T>, sizes: &[i32]) -> TensorRef<'a> {
     TensorRef::over(buffer, ScalarType::Float, sizes).unwrap()
 }
 
@@ -69,10 +67,13 @@ fn is_poison(values: &[f32]) -> bool {
     values.iter().all(|value| value.to_bits() == POISON)
 }
 
-/// The elements of the first output, wherever they are now, without waiting.
+fn address(tensor: &TensorRef<'_>) -> *const f32 {
+    tensor.data_ptr().cast()
+}
+
+/// The elements of a result, without waiting.
 fn read_output(gpu: Device, output: &TensorRef<'_>) -> Vec<f32> {
-    gpu.read(output.data_ptr().cast::<f32>(), output.numel())
-        .unwrap()
+    gpu.read(address(output), output.numel()).unwrap()
 }
 
 /// Loads a byte as any code on the host would.
@@ -436,21 +437,21 @@ fn work_keeps_its_inputs_although_the_caller_overwrites_and_frees_them() {
         let outputs = module
             .forward([float(&a, &SIZES), float(&b, &SIZES)])
             .unwrap();
-        let output = outputs.tensor(0).unwrap();
+        let output = address(&outputs.tensor(0).unwrap());
         a.write(&[100.0; 64]).unwrap();
         assert_eq!(
             gpu.counters().finished,
             1,
             "an upload waits for what was queued before it"
         );
-        assert_eq!(read_output(gpu, &output), sum.expected);
+        assert_eq!(gpu.read(output, 64).unwrap(), sum.expected);
 
         a.write(&sum.a).unwrap();
         let unrelated = gpu.buffer(&[0.0_f32]).unwrap();
         let outputs = module
             .forward([float(&a, &SIZES), float(&b, &SIZES)])
             .unwrap();
-        let output = outputs.tensor(0).unwrap();
+        let output = address(&outputs.tensor(0).unwrap());
         drop(unrelated);
         assert_eq!(
             gpu.counters().finished,
@@ -463,7 +464,7 @@ fn work_keeps_its_inputs_although_the_caller_overwrites_and_frees_them() {
             2,
             "freeing an input of queued work waits for it"
         );
-        assert_eq!(read_output(gpu, &output), sum.expected);
+        assert_eq!(gpu.read(output, 64).unwrap(), sum.expected);
     });
 }
 
@@ -671,9 +672,12 @@ fn freed_device_memory_is_no_device_memory() {
             gpu.buffer(&[0.0_f32; 64]).unwrap(),
         );
         let mut module = load(&add("h1d1_i0o1"));
-        let tensor = float(&a, &SIZES);
+        let freed = Claimed {
+            address: a.as_ptr().cast_mut().cast(),
+        };
         drop(a);
-        let error = module.forward([tensor, float(&b, &SIZES)]).unwrap_err();
+        let freed = TensorRef::over(&freed, ScalarType::Float, &SIZES).unwrap();
+        let error = module.forward([freed, float(&b, &SIZES)]).unwrap_err();
         assert_eq!(error.code(), 0x12);
         assert!(
             error.log()[0].contains("Tensor 0 has device_type=CUDA but its data pointer"),
@@ -691,8 +695,14 @@ fn a_tensor_that_leaves_its_block_is_refused() {
             gpu.buffer(&[0.0_f32; 64]).unwrap(),
         );
         let mut module = load(&add("h1d1_i0o1"));
-        for (elements, expected) in [(65, "do not lie in one device block"), (64, "")] {
-            let inside = Inside {
+        for (elements, expected) in [
+            (
+                65,
+                "input 0 does not lie in one device block with all its 256 bytes",
+            ),
+            (64, ""),
+        ] {
+            let inside = Claimed {
                 address: a.as_ptr().wrapping_add(elements).cast_mut().cast(),
             };
             let inside = TensorRef::over(&inside, ScalarType::Float, &SIZES).unwrap();
@@ -707,13 +717,13 @@ fn a_tensor_that_leaves_its_block_is_refused() {
     });
 }
 
-/// 256 bytes that begin inside a buffer and are claimed to be there.
-struct Inside {
+/// 256 bytes that are claimed to be there.
+struct Claimed {
     address: *mut c_void,
 }
 
 // SAFETY: not kept in one case, which the device must notice before it uses the memory.
-unsafe impl DeviceMemory for Inside {
+unsafe impl DeviceMemory for Claimed {
     fn as_ptr(&self) -> *mut c_void {
         self.address
     }
@@ -728,9 +738,9 @@ unsafe impl DeviceMemory for Inside {
 }
 
 // SAFETY: an address.
-unsafe impl Send for Inside {}
+unsafe impl Send for Claimed {}
 // SAFETY: an address.
-unsafe impl Sync for Inside {}
+unsafe impl Sync for Claimed {}
 
 #[test]
 fn a_null_output_reaches_the_delegate_and_is_refused_by_it() {
@@ -749,7 +759,7 @@ fn a_null_output_reaches_the_delegate_and_is_refused_by_it() {
             .unwrap_err();
         assert_eq!(error, Code::Internal);
         let log = gpu.take_log();
-        let expected = "method forward: tensor 2, an output, has no memory";
+        let expected = "method forward: output 0 has no memory";
         assert!(
             log.iter()
                 .any(|line| line == expected && line.origin == Origin::StandIn),
@@ -833,7 +843,7 @@ fn two_methods_without_a_synchronise_in_between_are_a_race() {
             if synchronise {
                 gpu.synchronize().unwrap();
             }
-            let doubled = Inside { address: doubled };
+            let doubled = Claimed { address: doubled };
             let doubled = TensorRef::over(&doubled, ScalarType::Float, &SIZES).unwrap();
             let outputs = module.execute("square", [doubled]).unwrap();
             gpu.synchronize().unwrap();
@@ -865,7 +875,7 @@ fn one_method_after_itself_is_in_order() {
         let values = program.method("double").unwrap().inputs[0].f32().unwrap();
         let x = gpu.buffer(&values).unwrap();
         let mut module = load(&program);
-        let doubled = Inside {
+        let doubled = Claimed {
             address: module
                 .execute("double", [float(&x, &SIZES)])
                 .unwrap()
@@ -1068,4 +1078,107 @@ fn a_thousand_loads_take_constant_memory() {
             "six blocks a round, two pages of addresses each"
         );
     });
+}
+
+#[test]
+fn a_fault_that_cannot_be_planted_is_an_error() {
+    if std::env::var_os("GUIDE_DEVICE_PLANT").is_none() {
+        let output = isolated::run(
+            "a_fault_that_cannot_be_planted_is_an_error",
+            &[("GUIDE_DEVICE_PLANT", "no-such-fault")],
+        );
+        assert!(output.status.success(), "{}", isolated::text(&output));
+        return;
+    }
+    let message = device::install().unwrap_err().to_string();
+    let expected = if cfg!(feature = "planted") {
+        "is no fault that can be planted: there are"
+    } else {
+        "has no faults"
+    };
+    assert!(message.contains(expected), "{message}");
+}
+
+/// Which tests must fail when the device misbehaves in each way.
+#[cfg(feature = "planted")]
+const NOTICED_BY: &[(&str, &[&str])] = &[
+    (
+        "wrong-result",
+        &[
+            "counters_are_exact",
+            "every_operator_equals_eager_pytorch_bit_for_bit",
+        ],
+    ),
+    (
+        "wrong-pointer",
+        &["the_callers_pointers_reach_the_delegate"],
+    ),
+    (
+        "never-runs",
+        &[
+            "the_callers_pointers_reach_the_delegate",
+            "dynamic_shapes_resize_the_output",
+        ],
+    ),
+    (
+        "eager",
+        &["a_forgotten_synchronise_finds_poison", "counters_are_exact"],
+    ),
+    ("no-poison", &["a_forgotten_synchronise_finds_poison"]),
+    ("drains-on-read", &["a_forgotten_synchronise_finds_poison"]),
+    (
+        "stale-copy",
+        &[
+            "the_runtimes_own_copy_to_the_host_waits",
+            "counters_are_exact",
+        ],
+    ),
+    (
+        "copies-on-execute",
+        &[
+            "counters_are_exact",
+            "the_callers_pointers_reach_the_delegate",
+        ],
+    ),
+    (
+        "unchecked",
+        &["host_memory_behind_a_device_tensor_is_refused_in_the_cuda_delegates_words"],
+    ),
+    (
+        "wrong-side",
+        &["a_device_source_where_the_host_is_expected_is_refused_or_copied_as_the_policy_says"],
+    ),
+    (
+        "unfenced",
+        &[
+            "the_host_cannot_read_device_memory",
+            "the_host_cannot_write_freed_memory",
+        ],
+    ),
+    (
+        "leak",
+        &[
+            "counters_are_exact",
+            "nothing_leaks_when_loading_stops_half_way",
+        ],
+    ),
+    ("miscounts", &["counters_are_exact"]),
+    (
+        "other-words",
+        &["host_memory_behind_a_device_tensor_is_refused_in_the_cuda_delegates_words"],
+    ),
+];
+
+#[cfg(feature = "planted")]
+#[test]
+fn every_planted_fault_is_noticed() {
+    let planted: Vec<_> = device::PLANTED_FAULTS.iter().map(|fault| fault.0).collect();
+    let noticed: Vec<_> = NOTICED_BY.iter().map(|fault| fault.0).collect();
+    assert_eq!(planted, noticed);
+    for (fault, tests) in NOTICED_BY {
+        for test in *tests {
+            let output = isolated::run(test, &[("GUIDE_DEVICE_PLANT", fault)]);
+            assert!(!output.status.success(), "{test} did not notice {fault}");
+        }
+    }
 }

@@ -4,7 +4,8 @@ use export::{
     ExecutorchBackendConfig, Exported, MemoryPlanningPass, Model, PropagateDeviceConfig, Request,
 };
 
-/// `a + b`, exported as the label says: `h1d0_i0o1` is skip_h2d, no skip_d2h, inputs unplanned, outputs planned.
+/// `a + b`, exported as the label says: `h1d0_i0o1` skips the copies of inputs and not those of
+/// outputs, leaves inputs unplanned and plans outputs.
 pub fn add(label: &str) -> Exported {
     pte(Request::Config {
         model: Model::Add,

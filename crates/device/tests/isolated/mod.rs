@@ -52,18 +52,16 @@ fn elsewhere<Body>(body: &Body) -> Option<Output> {
         .split("::")
         .nth(1)
         .expect("a closure's name has its function in it");
-    Some(run(name, &[]))
+    Some(run(name, &[(CHILD, "1")]))
 }
 
-/// Runs one test of this binary in a process of its own, with more environment variables.
+/// Runs one test of this binary, with more environment variables.
 pub fn run(name: &str, variables: &[(&str, &str)]) -> Output {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
     let cache = env::var_os("GUIDE_CACHE")
         .map_or_else(|| manifest.join("../../target/exports"), PathBuf::from);
     let mut child = Command::new(env::current_exe().unwrap());
-    child
-        .args(["--exact", name, "--nocapture", "--test-threads=1"])
-        .env(CHILD, "1");
+    child.args(["--exact", name, "--nocapture", "--test-threads=1"]);
     child
         .env("GUIDE_ROOT", manifest.join("tests/programs"))
         .env("GUIDE_CACHE", cache);
