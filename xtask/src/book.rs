@@ -206,11 +206,7 @@ fn open_browser(address: &str) {
 
 /// The command `bless`.
 pub fn bless(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
-    if let Some(flag) = arguments.iter().find(|argument| argument.starts_with('-')) {
-        return Err(Failure::environment(format!(
-            "`cargo xtask bless` takes names of listings, not `{flag}`"
-        )));
-    }
+    no_arguments("bless", arguments)?;
     setup::ensure(workspace)?;
     let group = Group::start()?;
     run(group

@@ -4,10 +4,13 @@ use crate::failure::Failure;
 use crate::process::{Group, run_quietly};
 use crate::progress::Progress;
 use crate::python::{self, Uv};
-use crate::workspace::{Workspace, exclusive, failed, read};
+use crate::workspace::{Workspace, exclusive, failed, read, remove};
 
-/// What one lock must be for each Python and each machine: universal, wheels only, hashes, and no word about where they came from.
+/// One lock for each Python (the oldest is named: uv would take that of the interpreter at hand for it) and machine: wheels
+/// only, with hashes, and no word about where they came from.
 const FLAGS: &[&str] = &[
+    "--python-version",
+    "3.11",
     "--universal",
     "--only-binary",
     ":all:",
@@ -46,6 +49,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
         let folder = path.parent().unwrap_or(&path);
         let fresh = path.with_added_extension("new");
         // uv keeps the versions that it finds in its output file.
+        remove(&fresh)?;
         if !upgrade {
             std::fs::copy(&path, &fresh).map_err(|error| failed("copy", &path, &error))?;
         }

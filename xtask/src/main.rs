@@ -58,7 +58,7 @@ const COMMANDS: &[Command] = &[
         details: "Python packages (hash-locked), mdBook, guide-book, and the crates' sources. Takes about two minutes the first time \
             and under two seconds when all is there. It may be interrupted at any moment and run again, and it repairs what \
             is damaged. Afterwards plain `cargo test` and `mdbook build` work, and nothing needs the network. Every other \
-            command runs it by itself. GUIDE_PYTHON names the Python to use, if the first suitable one on PATH is not it.",
+            command runs it by itself. GUIDE_PYTHON names the Python to make the environment with, if the first suitable one on PATH is not it.",
         run: setup::run,
     },
     Command {
@@ -71,9 +71,9 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "bless",
-        arguments: "[LISTING…]",
-        summary: "rewrite the expected outputs from what the listings print now",
-        details: "For a change that is meant: look at the diff before you commit it. Refuses while an assertion fails, since \
+        arguments: "",
+        summary: "rewrite the expected outputs and facts to what the listings show now",
+        details: "For a change that is meant: prints the difference; look at it before you commit. Refuses while an assertion fails, since \
             what is wrong must not become what is expected.",
         run: book::bless,
     },

@@ -17,7 +17,7 @@ use crate::progress::Task;
 const WATCH: &str = "trap '' TERM INT HUP; read -r word; kill -TERM 0; [ \"$word\" = done ] || sleep 1; kill -KILL 0";
 
 /// How many lines of a quiet command's output an error shows.
-const TAIL: usize = 30;
+const TAIL: usize = 12;
 
 /// A process group, and what ends it.
 pub struct Group {
@@ -174,12 +174,13 @@ pub fn run_quietly(command: &mut Command, task: &Task) -> Result<(), Failure> {
     match outcome(status) {
         None => Ok(()),
         Some(how) => {
-            let output: Vec<_> = tail.into_iter().collect();
-            Err(Failure::environment(format!(
-                "{how} from `{}`; its last lines:\n    {}",
-                shown(command),
-                output.join("\n    ")
-            )))
+            let mut lines = vec![format!(
+                "{}: {how} from `{}`, whose last words are:",
+                task.name(),
+                shown(command)
+            )];
+            lines.extend(tail);
+            Err(Failure::environment(lines.join("\n    ")))
         }
     }
 }

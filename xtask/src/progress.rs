@@ -150,6 +150,11 @@ pub struct Task {
 }
 
 impl Task {
+    /// What it is called.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// What the task does right now.
     pub fn says(&self, line: &str) {
         if let Some(task) = running(&self.tasks)
