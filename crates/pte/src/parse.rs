@@ -364,7 +364,8 @@ fn arenas(method: &str, plan: &schema::ExecutionPlan) -> Result<Vec<Arena>, Erro
     }
     // Entry 0 is reserved: memory id 1, the runtime's buffer 0, is entry 1.
     let sizes = plan.non_const_buffer_sizes().unwrap_or_default();
-    let arena = |(entry, size): (usize, i64)| {
+    let arena = |(entry, size): (usize, &schema::Int64)| {
+        let size = size.value();
         let nbytes = u64::try_from(size).map_err(|_| {
             inconsistent(
                 format!("method `{}`, arena {}", printable(method), entry - 1),
@@ -567,7 +568,7 @@ impl Plan<'_> {
         let offset = subsegments
             .offsets()
             .filter(|offsets| (index as usize) < offsets.len())
-            .map(|offsets| offsets.get(index as usize));
+            .map(|offsets| offsets.get(index as usize).value());
         let offset = offset.ok_or_else(|| {
             self.wrong(
                 place,

@@ -159,34 +159,36 @@ def two_methods(**settings) -> ExecutorchProgramManager:
     )
 
 
-def xnnpack() -> ExecutorchProgramManager:
+class Torchao(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """XNNPACK's partitioner imports torchao for quantised models, which these are not: names that nobody calls suffice."""
 
-    class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-        def find_spec(self, name, path=None, target=None):
-            return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torchao" else None
+    operators = torch.library.Library("torchao", "FRAGMENT")
 
-        def create_module(self, spec):
-            module = types.ModuleType(spec.name)
-            module.__getattr__ = self.name
-            return module
+    def find_spec(self, name, path=None, target=None):
+        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torchao" else None
 
-        @staticmethod
-        def name(name):
-            if name.startswith("__"):
-                raise AttributeError(name)
-            return type(name, (), {})
+    def create_module(self, spec):
+        module = types.ModuleType(spec.name)
+        module.__getattr__ = self.name
+        return module
 
-        def exec_module(self, module):
-            pass
+    @staticmethod
+    def name(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
 
+    def exec_module(self, module):
+        pass
+
+
+def xnnpack() -> ExecutorchProgramManager:
     try:
         import torchao  # noqa: F401
     except ImportError:
-        sys.meta_path.append(Finder())
-        operators = torch.library.Library("torchao", "DEF")
+        sys.meta_path.append(Torchao())
         for name in ("quantize_affine", "dequantize_affine", "choose_qparams_affine"):
-            operators.define(f"{name}(Tensor input) -> Tensor")
+            Torchao.operators.define(f"{name}(Tensor input) -> Tensor")
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
 
     return lower(Mlp(), (torch.ones(2, 8),), XnnpackPartitioner())
@@ -293,8 +295,9 @@ def main(folder: Path) -> None:
         (folder / name).mkdir()
         manager.write_tensor_data_to_file(os.fspath(folder / name))
         print(name, len(manager.buffer), flush=True)
-    write_old(example("LinearModule")(), "old_linear", folder)
-    write_old(programs["portable_unplanned"](), "old_add", folder)
+    for name in ("example_linear", "portable_unplanned", "branch", "scalars", "xnnpack"):
+        torch.manual_seed(0)
+        write_old(programs[name](), f"old_{name}", folder)
 
 
 if __name__ == "__main__":

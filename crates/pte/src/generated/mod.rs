@@ -1,5 +1,6 @@
-//! What `flatc --rust --gen-all` makes of ExecuTorch's `schema/program.fbs`. The licence of that schema is in `LICENSE`
-//! beside this file; `tests/generated.rs` holds the code to the schema of the installed ExecuTorch.
+//! What `flatc --rust --gen-all` makes of ExecuTorch's `schema/program.fbs`, but for vectors of 8-byte numbers (`Long`,
+//! `Real`, `Int64`, `Uint64`): `tests/real/generated.rs` says why, makes this code, and holds it to the schema of the
+//! installed ExecuTorch. The licence of that schema is in `LICENSE` beside this file.
 
 #[allow(
     clippy::all,

@@ -761,6 +761,374 @@ impl<'a> flatbuffers::Verifiable for DataLocation {
 }
 
 impl flatbuffers::SimpleToVerifyInSlice for DataLocation {}
+// struct Long, aligned to 8
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Long(pub [u8; 8]);
+impl Default for Long { 
+  fn default() -> Self { 
+    Self([0; 8])
+  }
+}
+impl core::fmt::Debug for Long {
+  fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+    f.debug_struct("Long")
+      .field("value", &self.value())
+      .finish()
+  }
+}
+
+impl flatbuffers::SimpleToVerifyInSlice for Long {}
+impl<'a> flatbuffers::Follow<'a> for Long {
+  type Inner = &'a Long;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    <&'a Long>::follow(buf, loc)
+  }
+}
+impl<'a> flatbuffers::Follow<'a> for &'a Long {
+  type Inner = &'a Long;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    flatbuffers::follow_cast_ref::<Long>(buf, loc)
+  }
+}
+impl<'b> flatbuffers::Push for Long {
+    type Output = Long;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = ::core::slice::from_raw_parts(self as *const Long as *const u8, Self::size());
+        dst.copy_from_slice(src);
+    }
+}
+
+impl<'a> flatbuffers::Verifiable for Long {
+  #[inline]
+  fn run_verifier(
+    v: &mut flatbuffers::Verifier, pos: usize
+  ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
+    use self::flatbuffers::Verifiable;
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Long {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    value: i64,
+  ) -> Self {
+    let mut s = Self([0; 8]);
+    s.set_value(value);
+    s
+  }
+
+  pub fn value(&self) -> i64 {
+    let mut mem = core::mem::MaybeUninit::<<i64 as EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    EndianScalar::from_little_endian(unsafe {
+      core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        core::mem::size_of::<<i64 as EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_value(&mut self, x: i64) {
+    let x_le = x.to_little_endian();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        core::mem::size_of::<<i64 as EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
+// struct Real, aligned to 8
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Real(pub [u8; 8]);
+impl Default for Real { 
+  fn default() -> Self { 
+    Self([0; 8])
+  }
+}
+impl core::fmt::Debug for Real {
+  fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+    f.debug_struct("Real")
+      .field("value", &self.value())
+      .finish()
+  }
+}
+
+impl flatbuffers::SimpleToVerifyInSlice for Real {}
+impl<'a> flatbuffers::Follow<'a> for Real {
+  type Inner = &'a Real;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    <&'a Real>::follow(buf, loc)
+  }
+}
+impl<'a> flatbuffers::Follow<'a> for &'a Real {
+  type Inner = &'a Real;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    flatbuffers::follow_cast_ref::<Real>(buf, loc)
+  }
+}
+impl<'b> flatbuffers::Push for Real {
+    type Output = Real;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = ::core::slice::from_raw_parts(self as *const Real as *const u8, Self::size());
+        dst.copy_from_slice(src);
+    }
+}
+
+impl<'a> flatbuffers::Verifiable for Real {
+  #[inline]
+  fn run_verifier(
+    v: &mut flatbuffers::Verifier, pos: usize
+  ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
+    use self::flatbuffers::Verifiable;
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Real {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    value: f64,
+  ) -> Self {
+    let mut s = Self([0; 8]);
+    s.set_value(value);
+    s
+  }
+
+  pub fn value(&self) -> f64 {
+    let mut mem = core::mem::MaybeUninit::<<f64 as EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    EndianScalar::from_little_endian(unsafe {
+      core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        core::mem::size_of::<<f64 as EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_value(&mut self, x: f64) {
+    let x_le = x.to_little_endian();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        core::mem::size_of::<<f64 as EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
+// struct Int64, aligned to 8
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Int64(pub [u8; 8]);
+impl Default for Int64 { 
+  fn default() -> Self { 
+    Self([0; 8])
+  }
+}
+impl core::fmt::Debug for Int64 {
+  fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+    f.debug_struct("Int64")
+      .field("value", &self.value())
+      .finish()
+  }
+}
+
+impl flatbuffers::SimpleToVerifyInSlice for Int64 {}
+impl<'a> flatbuffers::Follow<'a> for Int64 {
+  type Inner = &'a Int64;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    <&'a Int64>::follow(buf, loc)
+  }
+}
+impl<'a> flatbuffers::Follow<'a> for &'a Int64 {
+  type Inner = &'a Int64;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    flatbuffers::follow_cast_ref::<Int64>(buf, loc)
+  }
+}
+impl<'b> flatbuffers::Push for Int64 {
+    type Output = Int64;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = ::core::slice::from_raw_parts(self as *const Int64 as *const u8, Self::size());
+        dst.copy_from_slice(src);
+    }
+}
+
+impl<'a> flatbuffers::Verifiable for Int64 {
+  #[inline]
+  fn run_verifier(
+    v: &mut flatbuffers::Verifier, pos: usize
+  ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
+    use self::flatbuffers::Verifiable;
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Int64 {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    value: i64,
+  ) -> Self {
+    let mut s = Self([0; 8]);
+    s.set_value(value);
+    s
+  }
+
+  pub fn value(&self) -> i64 {
+    let mut mem = core::mem::MaybeUninit::<<i64 as EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    EndianScalar::from_little_endian(unsafe {
+      core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        core::mem::size_of::<<i64 as EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_value(&mut self, x: i64) {
+    let x_le = x.to_little_endian();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        core::mem::size_of::<<i64 as EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
+// struct Uint64, aligned to 8
+#[repr(transparent)]
+#[derive(Clone, Copy, PartialEq)]
+pub struct Uint64(pub [u8; 8]);
+impl Default for Uint64 { 
+  fn default() -> Self { 
+    Self([0; 8])
+  }
+}
+impl core::fmt::Debug for Uint64 {
+  fn fmt(&self, f: &mut core::fmt::Formatter) -> core::fmt::Result {
+    f.debug_struct("Uint64")
+      .field("value", &self.value())
+      .finish()
+  }
+}
+
+impl flatbuffers::SimpleToVerifyInSlice for Uint64 {}
+impl<'a> flatbuffers::Follow<'a> for Uint64 {
+  type Inner = &'a Uint64;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    <&'a Uint64>::follow(buf, loc)
+  }
+}
+impl<'a> flatbuffers::Follow<'a> for &'a Uint64 {
+  type Inner = &'a Uint64;
+  #[inline]
+  unsafe fn follow(buf: &'a [u8], loc: usize) -> Self::Inner {
+    flatbuffers::follow_cast_ref::<Uint64>(buf, loc)
+  }
+}
+impl<'b> flatbuffers::Push for Uint64 {
+    type Output = Uint64;
+    #[inline]
+    unsafe fn push(&self, dst: &mut [u8], _written_len: usize) {
+        let src = ::core::slice::from_raw_parts(self as *const Uint64 as *const u8, Self::size());
+        dst.copy_from_slice(src);
+    }
+}
+
+impl<'a> flatbuffers::Verifiable for Uint64 {
+  #[inline]
+  fn run_verifier(
+    v: &mut flatbuffers::Verifier, pos: usize
+  ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
+    use self::flatbuffers::Verifiable;
+    v.in_buffer::<Self>(pos)
+  }
+}
+
+impl<'a> Uint64 {
+  #[allow(clippy::too_many_arguments)]
+  pub fn new(
+    value: u64,
+  ) -> Self {
+    let mut s = Self([0; 8]);
+    s.set_value(value);
+    s
+  }
+
+  pub fn value(&self) -> u64 {
+    let mut mem = core::mem::MaybeUninit::<<u64 as EndianScalar>::Scalar>::uninit();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    EndianScalar::from_little_endian(unsafe {
+      core::ptr::copy_nonoverlapping(
+        self.0[0..].as_ptr(),
+        mem.as_mut_ptr() as *mut u8,
+        core::mem::size_of::<<u64 as EndianScalar>::Scalar>(),
+      );
+      mem.assume_init()
+    })
+  }
+
+  pub fn set_value(&mut self, x: u64) {
+    let x_le = x.to_little_endian();
+    // Safety:
+    // Created from a valid Table for this object
+    // Which contains a valid value in this slot
+    unsafe {
+      core::ptr::copy_nonoverlapping(
+        &x_le as *const _ as *const u8,
+        self.0[0..].as_mut_ptr(),
+        core::mem::size_of::<<u64 as EndianScalar>::Scalar>(),
+      );
+    }
+  }
+
+}
+
 pub enum ContainerMetadataOffset {}
 #[derive(Copy, Clone, PartialEq)]
 
@@ -1922,11 +2290,11 @@ impl<'a> IntList<'a> {
 
 
   #[inline]
-  pub fn items(&self) -> Option<flatbuffers::Vector<'a, i64>> {
+  pub fn items(&self) -> Option<flatbuffers::Vector<'a, Long>> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
-    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, i64>>>(IntList::VT_ITEMS, None)}
+    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, Long>>>(IntList::VT_ITEMS, None)}
   }
 }
 
@@ -1937,13 +2305,13 @@ impl flatbuffers::Verifiable for IntList<'_> {
   ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
     use self::flatbuffers::Verifiable;
     v.visit_table(pos)?
-     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, i64>>>("items", Self::VT_ITEMS, false)?
+     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, Long>>>("items", Self::VT_ITEMS, false)?
      .finish();
     Ok(())
   }
 }
 pub struct IntListArgs<'a> {
-    pub items: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, i64>>>,
+    pub items: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, Long>>>,
 }
 impl<'a> Default for IntListArgs<'a> {
   #[inline]
@@ -1960,7 +2328,7 @@ pub struct IntListBuilder<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> {
 }
 impl<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> IntListBuilder<'a, 'b, A> {
   #[inline]
-  pub fn add_items(&mut self, items: flatbuffers::WIPOffset<flatbuffers::Vector<'b , i64>>) {
+  pub fn add_items(&mut self, items: flatbuffers::WIPOffset<flatbuffers::Vector<'b , Long>>) {
     self.fbb_.push_slot_always::<flatbuffers::WIPOffset<_>>(IntList::VT_ITEMS, items);
   }
   #[inline]
@@ -2019,11 +2387,11 @@ impl<'a> DoubleList<'a> {
 
 
   #[inline]
-  pub fn items(&self) -> Option<flatbuffers::Vector<'a, f64>> {
+  pub fn items(&self) -> Option<flatbuffers::Vector<'a, Real>> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
-    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, f64>>>(DoubleList::VT_ITEMS, None)}
+    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, Real>>>(DoubleList::VT_ITEMS, None)}
   }
 }
 
@@ -2034,13 +2402,13 @@ impl flatbuffers::Verifiable for DoubleList<'_> {
   ) -> Result<(), flatbuffers::InvalidFlatbuffer> {
     use self::flatbuffers::Verifiable;
     v.visit_table(pos)?
-     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, f64>>>("items", Self::VT_ITEMS, false)?
+     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, Real>>>("items", Self::VT_ITEMS, false)?
      .finish();
     Ok(())
   }
 }
 pub struct DoubleListArgs<'a> {
-    pub items: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, f64>>>,
+    pub items: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, Real>>>,
 }
 impl<'a> Default for DoubleListArgs<'a> {
   #[inline]
@@ -2057,7 +2425,7 @@ pub struct DoubleListBuilder<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> {
 }
 impl<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> DoubleListBuilder<'a, 'b, A> {
   #[inline]
-  pub fn add_items(&mut self, items: flatbuffers::WIPOffset<flatbuffers::Vector<'b , f64>>) {
+  pub fn add_items(&mut self, items: flatbuffers::WIPOffset<flatbuffers::Vector<'b , Real>>) {
     self.fbb_.push_slot_always::<flatbuffers::WIPOffset<_>>(DoubleList::VT_ITEMS, items);
   }
   #[inline]
@@ -4512,11 +4880,11 @@ impl<'a> ExecutionPlan<'a> {
     unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<BackendDelegate>>>>(ExecutionPlan::VT_DELEGATES, None)}
   }
   #[inline]
-  pub fn non_const_buffer_sizes(&self) -> Option<flatbuffers::Vector<'a, i64>> {
+  pub fn non_const_buffer_sizes(&self) -> Option<flatbuffers::Vector<'a, Int64>> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
-    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, i64>>>(ExecutionPlan::VT_NON_CONST_BUFFER_SIZES, None)}
+    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, Int64>>>(ExecutionPlan::VT_NON_CONST_BUFFER_SIZES, None)}
   }
   #[inline]
   pub fn non_const_buffer_device(&self) -> Option<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<NonConstBufferDevice<'a>>>> {
@@ -4542,7 +4910,7 @@ impl flatbuffers::Verifiable for ExecutionPlan<'_> {
      .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, flatbuffers::ForwardsUOffset<Chain>>>>("chains", Self::VT_CHAINS, false)?
      .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, flatbuffers::ForwardsUOffset<Operator>>>>("operators", Self::VT_OPERATORS, false)?
      .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, flatbuffers::ForwardsUOffset<BackendDelegate>>>>("delegates", Self::VT_DELEGATES, false)?
-     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, i64>>>("non_const_buffer_sizes", Self::VT_NON_CONST_BUFFER_SIZES, false)?
+     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, Int64>>>("non_const_buffer_sizes", Self::VT_NON_CONST_BUFFER_SIZES, false)?
      .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, flatbuffers::ForwardsUOffset<NonConstBufferDevice>>>>("non_const_buffer_device", Self::VT_NON_CONST_BUFFER_DEVICE, false)?
      .finish();
     Ok(())
@@ -4557,7 +4925,7 @@ pub struct ExecutionPlanArgs<'a> {
     pub chains: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<Chain<'a>>>>>,
     pub operators: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<Operator<'a>>>>>,
     pub delegates: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<BackendDelegate<'a>>>>>,
-    pub non_const_buffer_sizes: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, i64>>>,
+    pub non_const_buffer_sizes: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, Int64>>>,
     pub non_const_buffer_device: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, flatbuffers::ForwardsUOffset<NonConstBufferDevice<'a>>>>>,
 }
 impl<'a> Default for ExecutionPlanArgs<'a> {
@@ -4616,7 +4984,7 @@ impl<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> ExecutionPlanBuilder<'a, 'b, A>
     self.fbb_.push_slot_always::<flatbuffers::WIPOffset<_>>(ExecutionPlan::VT_DELEGATES, delegates);
   }
   #[inline]
-  pub fn add_non_const_buffer_sizes(&mut self, non_const_buffer_sizes: flatbuffers::WIPOffset<flatbuffers::Vector<'b , i64>>) {
+  pub fn add_non_const_buffer_sizes(&mut self, non_const_buffer_sizes: flatbuffers::WIPOffset<flatbuffers::Vector<'b , Int64>>) {
     self.fbb_.push_slot_always::<flatbuffers::WIPOffset<_>>(ExecutionPlan::VT_NON_CONST_BUFFER_SIZES, non_const_buffer_sizes);
   }
   #[inline]
@@ -5136,11 +5504,11 @@ impl<'a> SubsegmentOffsets<'a> {
     unsafe { self._tab.get::<u32>(SubsegmentOffsets::VT_SEGMENT_INDEX, Some(0)).unwrap()}
   }
   #[inline]
-  pub fn offsets(&self) -> Option<flatbuffers::Vector<'a, u64>> {
+  pub fn offsets(&self) -> Option<flatbuffers::Vector<'a, Uint64>> {
     // Safety:
     // Created from valid Table for this object
     // which contains a valid value in this slot
-    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, u64>>>(SubsegmentOffsets::VT_OFFSETS, None)}
+    unsafe { self._tab.get::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'a, Uint64>>>(SubsegmentOffsets::VT_OFFSETS, None)}
   }
 }
 
@@ -5152,14 +5520,14 @@ impl flatbuffers::Verifiable for SubsegmentOffsets<'_> {
     use self::flatbuffers::Verifiable;
     v.visit_table(pos)?
      .visit_field::<u32>("segment_index", Self::VT_SEGMENT_INDEX, false)?
-     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, u64>>>("offsets", Self::VT_OFFSETS, false)?
+     .visit_field::<flatbuffers::ForwardsUOffset<flatbuffers::Vector<'_, Uint64>>>("offsets", Self::VT_OFFSETS, false)?
      .finish();
     Ok(())
   }
 }
 pub struct SubsegmentOffsetsArgs<'a> {
     pub segment_index: u32,
-    pub offsets: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, u64>>>,
+    pub offsets: Option<flatbuffers::WIPOffset<flatbuffers::Vector<'a, Uint64>>>,
 }
 impl<'a> Default for SubsegmentOffsetsArgs<'a> {
   #[inline]
@@ -5181,7 +5549,7 @@ impl<'a: 'b, 'b, A: flatbuffers::Allocator + 'a> SubsegmentOffsetsBuilder<'a, 'b
     self.fbb_.push_slot::<u32>(SubsegmentOffsets::VT_SEGMENT_INDEX, segment_index, 0);
   }
   #[inline]
-  pub fn add_offsets(&mut self, offsets: flatbuffers::WIPOffset<flatbuffers::Vector<'b , u64>>) {
+  pub fn add_offsets(&mut self, offsets: flatbuffers::WIPOffset<flatbuffers::Vector<'b , Uint64>>) {
     self.fbb_.push_slot_always::<flatbuffers::WIPOffset<_>>(SubsegmentOffsets::VT_OFFSETS, offsets);
   }
   #[inline]

@@ -1,5 +1,8 @@
 //! `pte` on programs of ExecuTorch's own exporter, held against that exporter and against ExecuTorch's own runtime.
 
+mod edited;
+#[path = "../../src/generated/mod.rs"]
+mod flat;
 mod generated;
 mod hostile;
 mod matrix;

@@ -4,7 +4,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
@@ -31,41 +31,71 @@ impl Exported {
 
 /// Every program, in the order of their names.
 pub fn all() -> &'static [Exported] {
-    static ALL: OnceLock<Vec<Exported>> = OnceLock::new();
-    ALL.get_or_init(|| {
+    // Not a `OnceLock`: a failure is one for all tests, and each would otherwise export for itself once more.
+    static ALL: LazyLock<Vec<Exported>> = LazyLock::new(|| {
         let folder = export();
         let mut names: Vec<String> = fs::read_dir(&folder)
             .unwrap()
             .filter_map(|entry| {
-                Some(entry.unwrap().file_name().to_str()?.strip_suffix(".pte")?.to_owned())
+                Some(
+                    entry
+                        .unwrap()
+                        .file_name()
+                        .to_str()?
+                        .strip_suffix(".pte")?
+                        .to_owned(),
+                )
             })
             .collect();
         names.sort();
-        let paths: Vec<PathBuf> =
-            names.iter().map(|name| folder.join(name).with_extension("pte")).collect();
-        let said = Command::new(folder.join("method_meta")).args(&paths).output().unwrap();
+        let paths: Vec<PathBuf> = names
+            .iter()
+            .map(|name| folder.join(name).with_extension("pte"))
+            .collect();
+        let said = Command::new(folder.join("method_meta"))
+            .args(&paths)
+            .output()
+            .unwrap();
         assert!(said.status.success(), "method_meta: {said:?}");
         let said = String::from_utf8(said.stdout).unwrap();
-        assert_eq!(said.lines().count(), names.len(), "one line a program:\n{said}");
+        assert_eq!(
+            said.lines().count(),
+            names.len(),
+            "one line a program:\n{said}"
+        );
         let read = |((name, path), meta): ((String, PathBuf), &str)| Exported {
             bytes: fs::read(&path).unwrap(),
-            plan: serde_json::from_slice(&fs::read(folder.join(format!("{name}.plan.json"))).unwrap()).unwrap(),
+            plan: serde_json::from_slice(
+                &fs::read(folder.join(format!("{name}.plan.json"))).unwrap(),
+            )
+            .unwrap(),
             meta: serde_json::from_str(meta).unwrap(),
             name,
             path,
         };
-        names.into_iter().zip(paths).zip(said.lines()).map(read).collect()
-    })
+        names
+            .into_iter()
+            .zip(paths)
+            .zip(said.lines())
+            .map(read)
+            .collect()
+    });
+    &ALL
 }
 
 /// The program of this name.
 pub fn one(name: &str) -> &'static Exported {
-    all().iter().find(|program| program.name == name).unwrap_or_else(|| panic!("programs.py exports no `{name}`"))
+    all()
+        .iter()
+        .find(|program| program.name == name)
+        .unwrap_or_else(|| panic!("programs.py exports no `{name}`"))
 }
 
 /// The folder of the installed ExecuTorch.
 pub fn wheel() -> PathBuf {
-    let wheel = std::env::var_os("EXECUTORCH_WHEEL").map(PathBuf::from).filter(|wheel| wheel.is_dir());
+    let wheel = std::env::var_os("EXECUTORCH_WHEEL")
+        .map(PathBuf::from)
+        .filter(|wheel| wheel.is_dir());
     wheel.expect("EXECUTORCH_WHEEL names no folder: run `cargo xtask setup`, then the tests from inside the repository")
 }
 
@@ -78,20 +108,38 @@ fn export() -> PathBuf {
         fs::read(sources.join(source)).unwrap().hash(&mut key);
     }
     // Not their version: somebody may have changed an installed file.
-    for part in ["exir", "backends", "export", "extension/flat_tensor", "examples/models", "schema", "lib", "data/bin"] {
+    for part in [
+        "exir",
+        "backends",
+        "export",
+        "extension/flat_tensor",
+        "examples/models",
+        "schema",
+        "lib",
+        "data/bin",
+    ] {
         stamp(&wheel.join(part), &mut key);
     }
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{:016x}", key.finish()));
+    let folder =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{:016x}", key.finish()));
     if folder.is_dir() {
         return folder;
     }
     let unfinished = folder.with_extension(std::process::id().to_string());
     let python = wheel.parent().unwrap().join("bin/python");
-    run(Command::new(python).args(["-W", "ignore"]).arg(sources.join("programs.py")).arg(&unfinished));
+    run(Command::new(python)
+        .args(["-W", "ignore"])
+        .arg(sources.join("programs.py"))
+        .arg(&unfinished));
     let include = wheel.join("include");
     let lib = fs::canonicalize(wheel.join("lib")).unwrap();
     run(Command::new("g++")
-        .args(["-std=c++17", "-Wno-deprecated-declarations", "-DC10_USING_CUSTOM_GENERATED_MACROS", "-I"])
+        .args([
+            "-std=c++17",
+            "-Wno-deprecated-declarations",
+            "-DC10_USING_CUSTOM_GENERATED_MACROS",
+            "-I",
+        ])
         .arg(&include)
         .arg("-I")
         .arg(include.join("executorch/runtime/core/portable_type/c10"))
@@ -111,7 +159,10 @@ fn export() -> PathBuf {
 
 /// Puts the name, size and time of every file below into the key.
 fn stamp(path: &Path, key: &mut DefaultHasher) {
-    let mut entries: Vec<_> = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).map(Result::unwrap).collect();
+    let mut entries: Vec<_> = fs::read_dir(path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        .map(Result::unwrap)
+        .collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
         // Python writes its own cache files at any time.
@@ -128,7 +179,9 @@ fn stamp(path: &Path, key: &mut DefaultHasher) {
 }
 
 fn run(command: &mut Command) {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command
+        .output()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let log = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed:\n{log}");
 }
