@@ -18,11 +18,15 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-from torch.export import Dim, export
-
 import executorch
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+import torch
+from executorch.backends.cuda.cuda_backend import CudaBackend
+from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from executorch.exir import (
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
 from executorch.exir._serialize._dataclass import _DataclassEncoder
 from executorch.exir._serialize._named_data_store import NamedDataStore
 from executorch.exir.backend.backend_details import PreprocessResult
@@ -32,8 +36,7 @@ from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.init_mutable_pass import InitializedMutableBufferPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 from executorch.exir.schema import Program
-from executorch.backends.cuda.cuda_backend import CudaBackend
-from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
+from torch.export import Dim, export
 
 PACKAGE = Path(executorch.__path__[0])
 FLOATS = (torch.ones(8, 8), torch.ones(8, 8))
@@ -129,7 +132,15 @@ class State(torch.nn.Module):
 
 class Layout(torch.nn.Module):
     def forward(self, x):
-        return torch.relu(x), x.to(torch.float64), x > 0, x.to(torch.float16), x.to(torch.bfloat16), x.to(torch.int64), x.to(torch.uint8)
+        return (
+            torch.relu(x),
+            x.to(torch.float64),
+            x > 0,
+            x.to(torch.float16),
+            x.to(torch.bfloat16),
+            x.to(torch.int64),
+            x.to(torch.uint8),
+        )
 
 
 class Split(torch.nn.Module):
@@ -189,7 +200,9 @@ def xnnpack() -> ExecutorchProgramManager:
         sys.meta_path.append(Torchao())
         for name in ("quantize_affine", "dequantize_affine", "choose_qparams_affine"):
             Torchao.operators.define(f"{name}(Tensor input) -> Tensor")
-    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
+        XnnpackPartitioner,
+    )
 
     return lower(Mlp(), (torch.ones(2, 8),), XnnpackPartitioner())
 
@@ -228,7 +241,9 @@ programs |= {
     "portable": lambda: lower(Add(), FLOATS),
     "portable_unplanned": lambda: lower(Add(), FLOATS, i=False, o=False),
     "named": lambda: lower(
-        Named(), (torch.ones(2),), kwargs={"scale": torch.ones(2), "extras": {"left": torch.ones(2), "right": torch.ones(2)}}
+        Named(),
+        (torch.ones(2),),
+        kwargs={"scale": torch.ones(2), "extras": {"left": torch.ones(2), "right": torch.ones(2)}},
     ),
     "scalars": lambda: lower(Scalars(), (torch.ones(2), 3, 0.5, True, None)),
     "branch": lambda: lower(Branch(), (torch.ones(3),)),
@@ -253,7 +268,13 @@ programs |= {
 
 # What program.fbs has gained since constants moved out of the program: without these it is an early ExecuTorch 0.x's.
 NEWER_TABLES = ("ExtraTensorInfo", "NonConstBufferDevice", "SubsegmentOffsets", "NamedData")
-NEWER_FIELDS = ("extra_tensor_info", "non_const_buffer_device", "constant_segment", "mutable_data_segments", "named_data")
+NEWER_FIELDS = (
+    "extra_tensor_info",
+    "non_const_buffer_device",
+    "constant_segment",
+    "mutable_data_segments",
+    "named_data",
+)
 
 
 def write_old(manager: ExecutorchProgramManager, name: str, folder: Path) -> None:
@@ -275,7 +296,9 @@ def write_old(manager: ExecutorchProgramManager, name: str, folder: Path) -> Non
     work.mkdir()
     (work / "program.fbs").write_text(schema)
     (work / "scalar_type.fbs").write_bytes((PACKAGE / "schema" / "scalar_type.fbs").read_bytes())
-    (work / f"{name}.json").write_text(json.dumps(strip(json.loads(json.dumps(manager.executorch_program, cls=_DataclassEncoder)))))
+    (work / f"{name}.json").write_text(
+        json.dumps(strip(json.loads(json.dumps(manager.executorch_program, cls=_DataclassEncoder))))
+    )
     flatc = PACKAGE / "data" / "bin" / "flatc"
     subprocess.run([flatc, "--binary", "-o", folder, work / "program.fbs", work / f"{name}.json"], check=True)
     write_plan(manager.executorch_program, name, folder)
