@@ -21,7 +21,7 @@ pub const WIDTHS: [u32; 2] = [1280, 390];
 /// Something that a page must not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// An axe rule, or one of `console`, `foreign-request`, `weight`, `cut-off`, `scheme`, `focus`, `without-script`.
+    /// An axe rule, or one of `console`, `foreign-request`, `weight`, `cut-off`, `code`, `scheme`, `focus`, `without-script`.
     pub kind: String,
     /// The page and the circumstances.
     pub place: String,
@@ -114,6 +114,12 @@ impl Audit {
             find(
                 "cut-off",
                 format!("`{name}` reaches beyond the window, where nothing scrolls"),
+            );
+        }
+        if let Some(code) = browser.evaluate(CODE_CHANGED).as_str() {
+            find(
+                "code",
+                format!("a script changes `{code}`, which a reader copies"),
             );
         }
         let activity = browser.activity();
@@ -246,6 +252,13 @@ const CUT_OFF: &str = "(() => {
         element.getBoundingClientRect().right > innerWidth + 1 && !scrolls(element.parentElement));
     return cut && `${cut.localName} ${cut.textContent.trim().slice(0, 40)}`;
 })()";
+
+/// The first block of code whose text, hidden lines and all, is not the text that the page was sent with.
+const CODE_CHANGED: &str = "fetch(location.href).then(page => page.text()).then(page => {
+    const blocks = root => [...root.querySelectorAll('pre > code')].map(code => code.textContent);
+    const sent = blocks(new DOMParser().parseFromString(page, 'text/html'));
+    return blocks(document).find((code, index) => code !== sent[index])?.trim().slice(0, 40);
+})";
 
 /// The element that has the focus, by name, and what is wrong with it; without a name behind the last stop.
 const FOCUS: &str = "(() => {

@@ -332,6 +332,11 @@ const FAULTS: &[(&str, &str, &[&str])] = &[
         &["cut-off"],
     ),
     (
+        "a script that changes code",
+        "<pre><code>a</code></pre><script>document.querySelector('main pre > code').textContent = 'b'</script>",
+        &["code"],
+    ),
+    (
         "one scheme only",
         "<style>html { background: #fff !important }</style>",
         &["scheme"],
