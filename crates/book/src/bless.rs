@@ -22,7 +22,7 @@ use crate::workspace::Workspace;
 ///
 /// When a claim does not hold or a listing gives no run: then nothing is written.
 pub fn bless(workspace: &Workspace) -> Result<String, Failures> {
-    let (proof, failures) = prove(workspace, Limits::default())?;
+    let (proof, failures) = prove(workspace, Limits::from_environment()?)?;
     let refusals: Vec<Failure> = failures
         .into_iter()
         .filter(|failure| !can_be_blessed(failure.kind))

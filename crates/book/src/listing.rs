@@ -144,7 +144,8 @@ impl Listing {
 
 /// All listings by name, and what is wrong with their folders.
 ///
-/// A listing is a folder of `listings/` with a `main.rs`. A folder without one that expects an output is a failure.
+/// A listing is a folder of `listings/` with a `main.rs` and without a `Cargo.toml`: one with it is a project by itself,
+/// which pages may include from. A folder that is no listing and expects an output is a failure.
 pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec<Failure>) {
     let mut listings = BTreeMap::new();
     let mut failures = Vec::new();
@@ -171,7 +172,7 @@ pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec
             continue;
         };
         let expected = fs::read_to_string(folder.join("output.txt")).ok();
-        if !folder.join("main.rs").is_file() {
+        if !folder.join("main.rs").is_file() || folder.join("Cargo.toml").is_file() {
             if expected.is_some() {
                 failures.push(Failure::new(
                     Kind::OutputWithoutListing,

@@ -90,7 +90,7 @@ pub fn preprocess(
     let (sources, missing) = sources(workspace, src, &book);
     failures.extend(missing);
 
-    let (proof, unproved) = prove(workspace, Limits::default())?;
+    let (proof, unproved) = prove(workspace, Limits::from_environment()?)?;
     failures.extend(unproved);
     let judgement = judge(workspace, src, &settings, sources.clone(), &proof);
     failures.extend(judgement.failures.iter().cloned());

@@ -406,7 +406,8 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
     if let Some(failed) = exports_failed.get(name) {
         return Err(Failures::new(failed.clone()));
     }
-    let run = Runner::new(&workspace, exporter, Limits::default())?.run(listing, executable)?;
+    let run =
+        Runner::new(&workspace, exporter, Limits::from_environment()?)?.run(listing, executable)?;
     failures.extend(judge(listing, &run));
     if failures.is_empty() {
         return Ok(run);

@@ -31,6 +31,9 @@ const PASSED: &[&str] = &["GUIDE_CACHE", "GUIDE_EXPORT_PLANT", "GUIDE_EXPORT_TIM
 /// A prefix of variables that listings inherit: faults that a test plants in the device.
 const PASSED_PREFIX: &str = "GUIDE_PLANT";
 
+/// Seconds that a listing may take; for slow machines.
+const TIMEOUT_VARIABLE: &str = "GUIDE_LISTING_TIMEOUT";
+
 /// What a run may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -40,12 +43,34 @@ pub struct Limits {
     pub output: u64,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
+impl Limits {
+    /// One minute, or `$GUIDE_LISTING_TIMEOUT` seconds, and one mebibyte.
+    ///
+    /// # Errors
+    ///
+    /// When the variable is no number of seconds.
+    pub fn from_environment() -> Result<Self, Failures> {
+        let mut limits = Self {
             time: Duration::from_secs(60),
             output: 1 << 20,
+        };
+        if let Some(value) = env::var_os(TIMEOUT_VARIABLE) {
+            let seconds = value.to_str().and_then(|value| value.parse().ok());
+            let seconds = seconds.filter(|seconds| *seconds > 0).ok_or_else(|| {
+                let expected = "a whole number of seconds above 0";
+                let seen = value.to_string_lossy().into_owned();
+                Failure::new(
+                    Kind::RunFails,
+                    TIMEOUT_VARIABLE,
+                    "listings",
+                    1,
+                    expected,
+                    seen,
+                )
+            })?;
+            limits.time = Duration::from_secs(seconds);
         }
+        Ok(limits)
     }
 }
 
@@ -301,7 +326,10 @@ impl<'a> Runner<'a> {
             watch(command.spawn().map_err(fails)?, self.limits).map_err(|broken| match broken {
                 Broken::Time => failure(
                     Kind::TimeLimit,
-                    &format!("an end within {} s", self.limits.time.as_secs_f32()),
+                    &format!(
+                        "an end within {} s ({TIMEOUT_VARIABLE} allows more)",
+                        self.limits.time.as_secs_f32()
+                    ),
                     "still running; it was ended with everything that it had started".to_owned(),
                 ),
                 Broken::Output(stream) => failure(
@@ -515,6 +543,10 @@ mod tests {
         failures.all()[0].clone()
     }
 
+    fn generous() -> Limits {
+        Limits::from_environment().unwrap()
+    }
+
     fn short() -> Limits {
         Limits {
             time: Duration::from_millis(700),
@@ -528,7 +560,7 @@ mod tests {
             r#"echo '{"kind":"fact","id":"program.at","origin":"runtime","value":"0x7f0011223344","file":"f","line":1}' >> "$GUIDE_FACTS"
                pwd; echo "$LD_LIBRARY_PATH"; echo oops >&2; exit 3"#,
         );
-        let run = program.run(Limits::default()).unwrap();
+        let run = program.run(generous()).unwrap();
         let root = program.workspace.root().display();
         assert_eq!(
             run.stdout,
@@ -541,9 +573,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_an_outcome() {
-        let run = Program::new("kill -SEGV $$")
-            .run(Limits::default())
-            .unwrap();
+        let run = Program::new("kill -SEGV $$").run(generous()).unwrap();
         assert_eq!(run.outcome.to_string(), "signal SIGSEGV");
     }
 
@@ -554,7 +584,10 @@ mod tests {
         let failure = only(program.run(short()));
         assert!(start.elapsed() < Duration::from_secs(3));
         assert_eq!(failure.kind, Kind::TimeLimit);
-        assert_eq!(failure.expected, "an end within 0.7 s");
+        assert!(
+            failure.expected.starts_with("an end within 0.7 s"),
+            "{failure}"
+        );
         assert_eq!(failure.repeat, "cargo run --bin program");
     }
 
@@ -562,7 +595,7 @@ mod tests {
     fn what_a_listing_leaves_behind_ends_with_it() {
         let start = Instant::now();
         let run = Program::new("sleep 30 & echo done")
-            .run(Limits::default())
+            .run(generous())
             .unwrap();
         assert_eq!(run.stdout, "done\n");
         assert!(

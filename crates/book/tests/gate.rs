@@ -391,7 +391,8 @@ struct Pages {
 
 static PAGES: LazyLock<Pages> = LazyLock::new(|| {
     let sample = Sample::new();
-    let (proof, failures) = prove(&sample.workspace(), Limits::default()).unwrap();
+    let (proof, failures) =
+        prove(&sample.workspace(), Limits::from_environment().unwrap()).unwrap();
     assert_eq!(failures, []);
     let folder = tempfile::tempdir().unwrap();
     for part in ["src", "listings"] {
