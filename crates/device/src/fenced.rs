@@ -64,6 +64,8 @@ pub(crate) struct State {
     policy: Policy,
     /// In the order in which it was queued, which is one of the orders that the streams allow.
     queue: Vec<Work>,
+    /// Whose work is queued since the last copy in the queue.
+    users: Users,
     /// The arguments of all queued executions, one execution after the other.
     arguments: Vec<Argument>,
     scratch: Vec<f32>,
@@ -84,6 +86,14 @@ enum Work {
         from: usize,
         nbytes: usize,
     },
+}
+
+/// The streams with work that nothing orders: the common case of one needs no look for races.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Users {
+    None,
+    One(Stream),
+    Several,
 }
 
 /// Which way ExecuTorch copies.
@@ -112,6 +122,7 @@ impl Fenced {
             counters: Counters::default(),
             policy: Policy::default(),
             queue: Vec::with_capacity(DEPTH),
+            users: Users::None,
             arguments: Vec::new(),
             scratch: Vec::new(),
             last_call: Vec::new(),
@@ -352,6 +363,7 @@ impl State {
             }
         }
         self.arguments.clear();
+        self.users = Users::None;
     }
 
     /// Queues an execution whose arguments were checked.
@@ -367,7 +379,12 @@ impl State {
         let first = self.arguments.len();
         self.arguments.extend(arguments);
         let count = self.arguments.len() - first;
-        if self.mark_races(stream, plan.inputs().len(), first) {
+        self.users = match self.users {
+            Users::None => Users::One(stream),
+            Users::One(user) if user == stream => Users::One(stream),
+            Users::One(_) | Users::Several => Users::Several,
+        };
+        if self.users == Users::Several && self.mark_races(stream, plan.inputs().len(), first) {
             self.counters.races += 1;
             log::error(
                 "an execution uses memory that queued work of another method uses, and one of the two writes it: nothing \
@@ -563,6 +580,7 @@ impl Memory for Fenced {
         if state.queue.len() >= DEPTH {
             state.drain();
         }
+        state.users = Users::None;
         state.queue.push(Work::Copy { to, from, nbytes });
         Ok(())
     }
