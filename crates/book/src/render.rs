@@ -180,9 +180,8 @@ impl<'a> Book<'a> {
 
     /// To the claim itself, and to the listing that proved it.
     fn claim_links(&self, page: &Page, claim: &Claim, id: &str) -> String {
-        // The theme gives the first link its sign, so that the text of a page is the text of its author.
         let mut links = format!(
-            "<a class=\"claim-link\" href=\"#{id}\" aria-label=\"Link to this statement\"></a>"
+            "<a class=\"claim-link\" href=\"#{id}\" aria-label=\"Link to this statement\" title=\"Link to this statement\">#</a>"
         );
         if let Some(assertion) = self.assertion(claim) {
             let how = if assertion.origin == Origin::StandIn {
@@ -194,7 +193,7 @@ impl<'a> Book<'a> {
             if let Some(place) = self.place_of(&assertion.listing, page) {
                 let _ = write!(
                     links,
-                    "<a class=\"claim-proof\" href=\"{place}\" data-origin=\"{}\" aria-label=\"{label}\" title=\"{label}\">∎</a>",
+                    "<a class=\"claim-proof\" href=\"{place}\" data-origin=\"{}\" aria-label=\"{label}\" title=\"{label}\">✓</a>",
                     assertion.origin
                 );
             }
@@ -238,8 +237,8 @@ impl<'a> Book<'a> {
             String::new()
         };
         format!(
-            "<figure class=\"output\"{id}>\n\n{fence}console\n{}\n{fence}\n\n<figcaption>Printed in this build by \
-             <code>{command}</code> with ExecuTorch {}.{end}</figcaption>\n\n</figure>",
+            "<div class=\"output\"{id}>\n\n{fence}console\n{}\n{fence}\n\n<p class=\"provenance\">Printed in this build by \
+             <code>{command}</code> with ExecuTorch {}.{end}</p>\n\n</div>",
             without_includes(shown.trim_end()),
             escape(&self.proof.provenance.executorch),
         )
@@ -273,40 +272,31 @@ impl<'a> Book<'a> {
                 proved += 1;
             }
         }
+        let ours = if ours.is_empty() {
+            "nothing".to_owned()
+        } else {
+            ours.join(" · ")
+        };
         let gpu: Vec<_> = gpu_sentences(page)
             .enumerate()
             .map(|(index, sentence)| format!("[{}](#gpu-{})", without_links(sentence), index + 1))
             .collect();
-        let proved = format!(
-            "{proved}/{proved} <span class=\"provenance\">with ExecuTorch {}, {}</span>",
-            escape(&self.proof.provenance.executorch),
-            escape(&self.proof.provenance.sources()),
-        );
-        let rows = [
-            ("proved", "Proved in this build", proved),
-            (
-                "stand-in",
-                "From our stand-in",
-                listed("Shown without a GPU:", &ours),
-            ),
-            (
-                "gpu",
-                "Only a GPU shows",
-                listed("Not verified on a GPU:", &gpu),
-            ),
-        ];
-        let mut strip = "<div class=\"strip\" role=\"note\" aria-label=\"What stands behind this page\">\n<dl>\n".to_owned();
-        for (class, term, text) in rows {
-            let _ = write!(
-                strip,
-                "<div class=\"{class}\">\n<dt>{term}</dt>\n<dd>{text}</dd>\n</div>\n"
-            );
-        }
-        strip.push_str("</dl>\n</div>");
-        strip
+        let gpu = if gpu.is_empty() {
+            "nothing on this page".to_owned()
+        } else {
+            format!("{} (not verified on a GPU)", gpu.join(" · "))
+        };
+        format!(
+            "<div class=\"strip\" role=\"note\" aria-label=\"What stands behind this page\">\n\n\
+             - **Proved in this build** (ExecuTorch {}, {}): {proved}/{proved}\n\
+             - **From our stand-in**: {ours}\n\
+             - **Only a GPU shows**: {gpu}\n\n</div>",
+            self.proof.provenance.executorch,
+            self.proof.provenance.sources(),
+        )
     }
 
-    /// Around each block that shows a part of a listing: a figure that says of which file.
+    /// Under each block that shows a part of a listing: of which file.
     fn name_files(
         &self,
         page: &Page,
@@ -349,29 +339,13 @@ impl<'a> Book<'a> {
                 .chars()
                 .map(|c| if c == '>' { '>' } else { ' ' })
                 .collect();
-            let start = fence.span.start;
-            let end = start + page.text(&fence.span).trim_end().len();
-            edits.push((
-                start..start,
-                format!("<figure class=\"listing\"{id}>\n{indent}\n{indent}"),
-            ));
+            let end = fence.span.start + page.text(&fence.span).trim_end().len();
             edits.push((
                 end..end,
-                format!(
-                    "\n{indent}\n{indent}<figcaption><code>listings/{}</code></figcaption>\n{indent}\n{indent}</figure>\n{indent}",
-                    escape(inside)
-                ),
+                format!("\n{indent}\n{indent}<p class=\"listing-file\"{id}><code>listings/{}</code></p>\n{indent}", escape(inside)),
             ));
         }
     }
-}
-
-/// A short list in Markdown inside HTML, or that there is nothing.
-fn listed(head: &str, items: &[String]) -> String {
-    if items.is_empty() {
-        return "nothing on this page".to_owned();
-    }
-    format!("{head}\n\n- {}\n\n", items.join("\n- "))
 }
 
 /// A sentence that only a GPU can show: an item of a list where it stands alone on its line.
