@@ -361,10 +361,11 @@ impl Browser {
             "ArrowUp" => (38, ""),
             "ArrowRight" => (39, ""),
             "ArrowDown" => (40, ""),
-            character => (
-                u32::from(character.as_bytes()[0].to_ascii_uppercase()),
-                character,
-            ),
+            // Letters and digits have their own number; another character's is some other key's.
+            character => match character.as_bytes()[0].to_ascii_uppercase() {
+                code if code.is_ascii_alphanumeric() => (u32::from(code), character),
+                _ => (0, character),
+            },
         };
         let mut event = json!({ "type": "keyDown", "key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers });
         if !text.is_empty() {
@@ -388,6 +389,11 @@ impl Browser {
         for character in text.chars() {
             self.press(character.encode_utf8(&mut [0; 4]));
         }
+    }
+
+    /// Pastes a text where the focus is.
+    pub fn paste(&mut self, text: &str) {
+        self.call("Input.insertText", &json!({ "text": text }));
     }
 
     /// A picture of the whole page, as PNG.

@@ -8,7 +8,7 @@ mod audit;
 mod browser;
 mod server;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -241,6 +241,47 @@ fn the_keyboard_alone_is_enough() {
         browser.comes_to_hold("document.querySelectorAll('main mark').length > 0"),
         "what was searched is marked"
     );
+}
+
+#[test]
+fn a_message_pasted_whole_is_found() {
+    let audit = Audit::new(&site(), &axe());
+    let mut browser = Browser::start();
+    browser.set_up(Scheme::Light, 1280);
+    // Error texts stand under a heading of this name; a text block elsewhere may be anything.
+    let mut errors = BTreeSet::new();
+    let mut shown: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for page in audit.pages() {
+        browser.open(&audit.url(&page));
+        let messages = browser.evaluate(
+            "[...document.querySelectorAll('.message')].map(message =>
+                [message.innerText.trim(), message.matches('#when-it-fails ~ .message')])",
+        );
+        for message in messages.as_array().into_iter().flatten() {
+            let text = message[0].as_str().unwrap_or_default().to_owned();
+            if message[1] == true {
+                errors.insert(text.clone());
+            }
+            shown.entry(text).or_default().push(audit.url(&page));
+        }
+    }
+    assert!(!errors.is_empty(), "the pages show how it fails");
+    for message in errors {
+        browser.open(&audit.url("index.html"));
+        browser.press("/");
+        browser.paste(&message);
+        let result = "document.querySelector('#mdbook-searchresults a')";
+        assert!(
+            browser.comes_to_hold(&format!("{result} !== null")),
+            "search does not find: {message}"
+        );
+        let found = browser.evaluate(&format!("{result}.href"));
+        let found = found.as_str().unwrap_or_default();
+        assert!(
+            shown[&message].iter().any(|page| found.starts_with(page)),
+            "search leads to {found}, which does not show: {message}"
+        );
+    }
 }
 
 #[test]
