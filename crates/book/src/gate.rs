@@ -153,14 +153,19 @@ pub fn judge(
         ..Judgement::default()
     };
     if judgement.failures.is_empty() {
-        let book = render::Book::new(&pages, proof, &gate.shown, render::drift(workspace));
+        let book = render::Book {
+            pages: &pages,
+            proof,
+            shown: &gate.shown,
+            included: &gate.included,
+            drift: render::drift(workspace),
+        };
         for page in &pages {
             match admonition::render(&book.page(page), &settings.admonish) {
                 Ok(text) => {
                     let path = page.source.path.clone();
                     judgement.proved_pages.push(ProvedPage {
-                        literals: literals(&text)
-                            + gate.included.get(&path).map_or(0, |text| literals(text)),
+                        literals: literals(&text) + literals(&book.left_to_mdbook(page)),
                         words: page.parsed.words,
                         path: path.clone(),
                     });
@@ -205,8 +210,8 @@ struct Gate<'a> {
     edits: Vec<Edit>,
     /// For each listing, the pages that show it, in order.
     shown: BTreeMap<String, Vec<String>>,
-    /// What each page includes.
-    included: BTreeMap<String, String>,
+    /// What each page includes, by the place of the directive.
+    included: BTreeMap<String, BTreeMap<usize, String>>,
     /// Facts that some page quotes.
     stated: BTreeSet<String>,
 }
@@ -218,13 +223,13 @@ impl Gate<'_> {
             let base = base.parent().unwrap_or(&self.src);
             for directive in &page.directives {
                 let listing = match &directive.action {
-                    Action::Include { path, selector } => {
+                    Action::Include { path, selector, .. } => {
                         match include::check(self.workspace.root(), base, path, selector.as_deref())
                         {
                             Ok(included) => {
-                                let shown =
+                                let texts =
                                     self.included.entry(page.source.path.clone()).or_default();
-                                shown.push_str(&included.text);
+                                texts.insert(directive.span.start, included.text);
                                 let inside = included.file.strip_prefix("listings").ok();
                                 inside.and_then(|rest| {
                                     rest.iter().next()?.to_str().map(str::to_owned)

@@ -23,10 +23,11 @@ pub struct Source {
 /// What `{{…}}` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// mdBook's own `{{#include file:anchor}}` or `{{#rustdoc_include file:anchor}}`, checked here and done there.
+    /// mdBook's own `{{#include file:anchor}}` or `{{#rustdoc_include file:anchor}}`; the second hides the rest of the file.
     Include {
         path: String,
         selector: Option<String>,
+        hides_the_rest: bool,
     },
     /// `{{fact id = value}}`: the value of the run, which must be this one.
     Fact { id: String, value: String },
@@ -661,6 +662,7 @@ fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
             Ok(Action::Include {
                 path: path.to_owned(),
                 selector,
+                hides_the_rest: word == "#rustdoc_include",
             })
         }
         "fact" => match rest

@@ -55,33 +55,24 @@ fn gpu_sentences(page: &Page) -> impl Iterator<Item = &str> {
 
 /// All pages with what they show.
 pub(crate) struct Book<'a> {
-    pages: &'a [Page],
-    proof: &'a Proof,
-    shown: &'a BTreeMap<String, Vec<String>>,
-    drift: Option<String>,
+    pub(crate) pages: &'a [Page],
+    pub(crate) proof: &'a Proof,
+    /// For each listing, the pages that show it.
+    pub(crate) shown: &'a BTreeMap<String, Vec<String>>,
+    /// What each page includes, by the place of the directive.
+    pub(crate) included: &'a BTreeMap<String, BTreeMap<usize, String>>,
+    pub(crate) drift: Option<String>,
 }
 
 impl<'a> Book<'a> {
-    pub(crate) fn new(
-        pages: &'a [Page],
-        proof: &'a Proof,
-        shown: &'a BTreeMap<String, Vec<String>>,
-        drift: Option<String>,
-    ) -> Self {
-        Self {
-            pages,
-            proof,
-            shown,
-            drift,
-        }
-    }
-
     /// The claims in the order of the pages, each with the first listing that asserts it.
     pub(crate) fn claims(&self) -> Vec<ProvedClaim> {
         let mut claims = Vec::new();
         for page in self.pages {
+            let mut seen = BTreeSet::new();
             for claim in &page.claims {
-                let Some(assertion) = self.assertion(claim) else {
+                let Some(assertion) = self.assertion(claim).filter(|_| seen.insert(&claim.id))
+                else {
                     continue;
                 };
                 claims.push(ProvedClaim {
@@ -132,7 +123,10 @@ impl<'a> Book<'a> {
         let mut gpu = 0;
         for directive in &page.directives {
             let text = match &directive.action {
-                Action::Include { .. } => continue,
+                Action::Include { hides_the_rest, .. } => match self.included_at(page, directive) {
+                    Some(text) if !hides_the_rest => excerpt(page, directive, text),
+                    _ => continue,
+                },
                 Action::Fact { id, .. } => {
                     let value = self
                         .proof
@@ -176,6 +170,31 @@ impl<'a> Book<'a> {
         }
         text.push_str(&page.source.text[at..]);
         text
+    }
+
+    fn included_at(&self, page: &Page, directive: &Directive) -> Option<&'a str> {
+        let text = self
+            .included
+            .get(&page.source.path)?
+            .get(&directive.span.start)?;
+        Some(text)
+    }
+
+    /// What mdBook will put into the page after us.
+    pub(crate) fn left_to_mdbook(&self, page: &Page) -> String {
+        page.directives
+            .iter()
+            .filter(|directive| {
+                matches!(
+                    directive.action,
+                    Action::Include {
+                        hides_the_rest: true,
+                        ..
+                    }
+                )
+            })
+            .filter_map(|directive| self.included_at(page, directive))
+            .collect()
     }
 
     /// To the claim itself, and to the listing that proved it.
@@ -346,6 +365,27 @@ impl<'a> Book<'a> {
             ));
         }
     }
+}
+
+/// What mdBook would include, without the indentation that all its lines share in their file and with the one that the
+/// page asks for.
+fn excerpt(page: &Page, directive: &Directive, text: &str) -> String {
+    let lines = || text.trim_end().lines();
+    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+    let shared = lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(indent)
+        .min()
+        .unwrap_or_default();
+    let before = page.source.text[..directive.span.start]
+        .rsplit('\n')
+        .next()
+        .unwrap_or_default();
+    let own = if before.trim().is_empty() { before } else { "" };
+    lines()
+        .map(|line| line.get(shared..).unwrap_or_default())
+        .collect::<Vec<_>>()
+        .join(&format!("\n{own}"))
 }
 
 /// A sentence that only a GPU can show: an item of a list where it stands alone on its line.

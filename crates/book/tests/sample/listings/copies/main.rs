@@ -4,7 +4,11 @@ use proof::Origin::Runtime;
 use proof::{claim, fact};
 
 fn main() {
-    println!("copies: 2");
+    // ANCHOR: print
+    if true {
+        println!("copies: 2");
+    }
+    // ANCHOR_END: print
     println!("```");
     println!("{{{{#include nothing.rs}}}}");
     fact(Runtime, "copies.count", "2 copies");
