@@ -22,6 +22,9 @@ pub enum Error {
     /// The bytes are something else.
     #[error("is no ExecuTorch program: {0}")]
     NotAProgram(Found),
+    /// The bytes are no data file.
+    #[error("is no data file (.ptd): {0}")]
+    NotData(Found),
     /// The program is of another generation of the format than `ET12`, the only one that ExecuTorch 1.x writes and loads.
     #[error(
         "is an ExecuTorch program of the format `{identifier}`, and this reads `ET12`: export it again with ExecuTorch 1.x"
@@ -57,7 +60,7 @@ pub enum Error {
         /// The bytes that came.
         got: u64,
     },
-    /// The program part is larger than the [`Limits`](crate::Limits) allow.
+    /// The program part, or the table of a data file, is larger than the [`Limits`](crate::Limits) allow.
     #[error(
         "has a program part of {bytes} bytes, and the limit is {limit}: raise `Limits::program_bytes` if the file is to be trusted"
     )]
@@ -80,7 +83,7 @@ pub enum Error {
     },
 }
 
-/// What a file is that is no program.
+/// What a file is that is not what it was taken for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Found {
@@ -90,6 +93,8 @@ pub enum Found {
     NoFile,
     /// A zip archive, which is what `torch.export.save` and `torch.save` write.
     Zip,
+    /// ExecuTorch's program (`.pte`).
+    Program,
     /// ExecuTorch's data file (`.ptd`).
     TensorData,
     /// ExecuTorch's bundled program (`.bpte`): a program with test inputs around it.
@@ -106,10 +111,11 @@ impl fmt::Display for Found {
             Self::Empty => "it is empty",
             Self::NoFile => "it is not a regular file",
             Self::Zip => "it is a zip archive, as torch.export.save and torch.save write; a .pte comes out of to_executorch()",
+            Self::Program => "it is a program (.pte)",
             Self::TensorData => "it is a data file (.ptd); name the .pte that it belongs to",
             Self::Bundled => "it is a bundled program (.bpte); name the .pte that it was made from",
             Self::Trace => "it is an event trace (.etdp)",
-            Self::Unknown => "bytes 4 to 7 of one are `ET12`",
+            Self::Unknown => "it is nothing that ExecuTorch writes",
         })
     }
 }

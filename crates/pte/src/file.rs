@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::error::{Error, Found};
-use crate::{Limits, Program, ReadAt};
+use crate::{DataFile, Limits, Program, ReadAt};
 
 /// A regular file, read by position: never mapped, because a mapped file that somebody shortens kills its reader.
 struct OpenFile {
@@ -29,6 +29,30 @@ impl ReadAt for OpenFile {
     }
 }
 
+impl OpenFile {
+    /// Opens a regular file; anything else is `None`.
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        // Asked before opening too: opening a pipe would wait for its other end.
+        if !std::fs::metadata(path)?.is_file() {
+            return Ok(None);
+        }
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
+        Ok(metadata.is_file().then(|| Self {
+            file,
+            len: metadata.len(),
+        }))
+    }
+}
+
+/// The error, with the file's name.
+fn in_file(path: &Path, error: impl Into<Error>) -> Error {
+    Error::File {
+        path: path.to_owned(),
+        error: Box::new(error.into()),
+    }
+}
+
 impl Program {
     /// Reads the program in this file, within [`Limits::DEFAULT`].
     ///
@@ -44,28 +68,21 @@ impl Program {
     /// [`Error::File`] with the path and the reason.
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, Error> {
         let path = path.as_ref();
-        read_file(path, limits).map_err(|error| Error::File {
-            path: path.to_owned(),
-            error: Box::new(error),
-        })
+        let file = OpenFile::open(path).map_err(|error| in_file(path, error))?;
+        let file = file.ok_or_else(|| in_file(path, Error::NotAProgram(Found::NoFile)))?;
+        Self::read(&file, limits).map_err(|error| in_file(path, error))
     }
 }
 
-fn read_file(path: &Path, limits: Limits) -> Result<Program, Error> {
-    // Asked before opening too: opening a pipe would wait for its other end.
-    if !std::fs::metadata(path)?.is_file() {
-        return Err(Error::NotAProgram(Found::NoFile));
+impl DataFile {
+    /// Reads the table of this data file, within [`Limits::DEFAULT`].
+    ///
+    /// # Errors
+    /// [`Error::File`] with the path and the reason.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref();
+        let file = OpenFile::open(path).map_err(|error| in_file(path, error))?;
+        let file = file.ok_or_else(|| in_file(path, Error::NotData(Found::NoFile)))?;
+        Self::read(&file, Limits::DEFAULT).map_err(|error| in_file(path, error))
     }
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(Error::NotAProgram(Found::NoFile));
-    }
-    Program::read(
-        &OpenFile {
-            file,
-            len: metadata.len(),
-        },
-        limits,
-    )
 }

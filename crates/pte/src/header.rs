@@ -7,6 +7,8 @@ use crate::error::{Error, Found};
 /// Bytes of a file's head that hold everything needed to find the program part.
 pub(crate) const HEAD_BYTES: usize = 64;
 const IDENTIFIER: &[u8] = b"ET12";
+/// The identifier of a data file.
+pub(crate) const DATA_IDENTIFIER: &[u8] = b"FT01";
 const HEADER_MAGIC: &[u8] = b"eh00";
 /// Where the extended header begins: behind the root offset and the identifier.
 const HEADER_OFFSET: usize = 8;
@@ -155,12 +157,13 @@ impl ExtendedHeader {
     }
 }
 
-/// What a file is whose identifier is not a program's.
-fn sniff(head: &[u8]) -> Found {
+/// What a file is whose identifier is not the one wanted.
+pub(crate) fn sniff(head: &[u8]) -> Found {
     match (head, head.get(4..8)) {
         ([], _) => Found::Empty,
         ([b'P', b'K', 3 | 5, 4 | 6, ..], _) => Found::Zip,
-        (_, Some(b"FT01")) => Found::TensorData,
+        (_, Some(IDENTIFIER)) => Found::Program,
+        (_, Some(DATA_IDENTIFIER)) => Found::TensorData,
         (_, Some(b"BP08")) => Found::Bundled,
         (_, Some(b"ED00")) => Found::Trace,
         _ => Found::Unknown,

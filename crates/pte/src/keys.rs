@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::contract::Delegate;
+use crate::contract::{Blob, Delegate};
 use crate::error::Error;
 use crate::source::{ReadAt, read_exactly};
 
@@ -30,18 +30,29 @@ struct Weight {
 /// All of a program's delegates together: many may share one blob, and each gets its own copy of the names.
 const LARGEST_SUM: u64 = 1 << 20;
 
-/// Sets the names of every delegate whose format is known and whose blob is in the source at all.
+/// The delegates of a known format, each with its blob.
+pub(crate) fn wanted<'a>(
+    delegates: impl Iterator<Item = &'a mut Delegate>,
+) -> impl Iterator<Item = (&'a mut Delegate, Blob)> {
+    let mut left = LARGEST_SUM;
+    delegates.filter_map(move |delegate| {
+        let blob = delegate.processed;
+        let wanted = AOTI.contains(&&*delegate.id) && blob.nbytes <= LARGEST.min(left);
+        wanted.then(|| {
+            left -= blob.nbytes;
+            (delegate, blob)
+        })
+    })
+}
+
+/// Sets the names of every delegate of a known format whose blob is in the source.
 pub(crate) fn fill<'a>(
     delegates: impl Iterator<Item = &'a mut Delegate>,
     source: &(impl ReadAt + ?Sized),
 ) -> Result<(), Error> {
-    let mut left = LARGEST_SUM;
-    for delegate in delegates {
-        let blob = delegate.processed;
+    for (delegate, blob) in wanted(delegates) {
         // The end cannot overflow: segments and inline data were held against the file's size.
-        let there = blob.offset + blob.nbytes <= source.len();
-        if AOTI.contains(&&*delegate.id) && there && blob.nbytes <= LARGEST.min(left) {
-            left -= blob.nbytes;
+        if blob.offset + blob.nbytes <= source.len() {
             let bytes = read_exactly(source, blob.offset, blob.nbytes as usize)?;
             delegate.data_keys = std::str::from_utf8(&bytes).ok().and_then(names);
         }

@@ -20,6 +20,7 @@
 //! is checked on the way into the types here.
 
 mod contract;
+mod data;
 mod device;
 mod dtype;
 mod error;
@@ -30,13 +31,17 @@ mod header;
 mod keys;
 mod names;
 mod parse;
+mod shape;
 mod source;
 mod spec;
+mod stream;
+mod verify;
 
 pub use contract::{
     Arena, Blob, Copied, CopiedBytes, Copy, Delegate, DelegateCall, Direction, Dynamism, ListKind,
     Method, OperatorCall, Planned, Program, Step, TensorData, TensorInfo, Value,
 };
+pub use data::{DataEntry, DataFile, DataTensor};
 pub use device::{Device, DeviceType};
 pub use dtype::DType;
 pub use error::{Error, Found};

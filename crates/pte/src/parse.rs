@@ -7,21 +7,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use flatbuffers::VerifierOptions;
-
 use crate::contract::{
     Arena, Blob, Copy, Delegate, DelegateCall, Direction, Dynamism, ListKind, Method, OperatorCall,
     Planned, Program, Step, TensorData, TensorInfo, Value,
 };
 use crate::error::Error;
-use crate::generated::schema;
+use crate::generated::program_generated::executorch_flatbuffer as schema;
 use crate::header::{ExtendedHeader, HEAD_BYTES, Layout, NamedData, Segment};
+use crate::shape::Shape;
 use crate::source::{Limits, ReadAt, read_exactly};
 use crate::spec::{CompileSpec, SpecValue};
-use crate::{DType, Device, DeviceType, keys, names};
+use crate::verify::{inconsistent, printable, verified};
+use crate::{Device, DeviceType, keys, names};
 
-/// The most dimensions that the runtime has room for (`kTensorDimensionLimit`).
-const MOST_DIMENSIONS: usize = 16;
 /// Longer names of operators and backends are no names; each step of a chain repeats one.
 const LONGEST_NAME: usize = 1024;
 /// Inputs and outputs are entries of the value table; one entry may be several outputs, but not very many.
@@ -86,14 +84,13 @@ impl Program {
         Self::parse(&program, header, file_bytes, source)
     }
 
-    fn parse(
+    pub(crate) fn parse(
         bytes: &[u8],
         header: Option<ExtendedHeader>,
         file_bytes: u64,
         source: &(impl ReadAt + ?Sized),
     ) -> Result<Self, Error> {
-        let root = schema::root_as_program_with_opts(&verifier_options(bytes.len()), bytes)
-            .map_err(|error| Error::Damaged(one_line(&error)))?;
+        let root = verified(bytes, schema::root_as_program_with_opts)?;
         let segments = segments(&root, header, file_bytes)?;
         let named = root.named_data().into_iter().flatten();
         let named_data = named.map(|entry| named_data(&entry, &segments));
@@ -129,40 +126,11 @@ impl Program {
     }
 }
 
-/// Bounds that no exporter's file meets and that keep a small hostile one from standing for a large tree: tables that
-/// are in the file once each take 8 bytes at least, and the verifier counts every byte a few times.
-fn verifier_options(len: usize) -> VerifierOptions {
-    VerifierOptions {
-        max_depth: 16,
-        max_tables: len / 8 + 1,
-        max_apparent_size: len.saturating_mul(8).saturating_add(1024),
-        ignore_missing_null_terminator: false,
-    }
-}
-
-/// The verifier's answer without its trace, which has a line a table.
-fn one_line(error: &flatbuffers::InvalidFlatbuffer) -> String {
-    error
-        .to_string()
-        .lines()
-        .next()
-        .unwrap_or("invalid data")
-        .trim_end_matches('.')
-        .to_owned()
-}
-
 /// What is needed to resolve a method's references.
 struct Parts<'a> {
     bytes: &'a [u8],
     root: schema::Program<'a>,
     segments: &'a [Segment],
-}
-
-fn inconsistent(place: impl Into<String>, problem: impl Into<String>) -> Error {
-    Error::Inconsistent {
-        place: place.into(),
-        problem: problem.into(),
-    }
 }
 
 fn segments(
@@ -225,15 +193,6 @@ fn named_data(entry: &schema::NamedData, segments: &[Segment]) -> Result<NamedDa
 
 fn no_segment(index: u32, segments: &[Segment]) -> String {
     format!("is in segment {index}, and the file has {}", segments.len())
-}
-
-/// A name out of the file, short and in one line, for an error.
-fn printable(name: &str) -> String {
-    let mut text: String = name.chars().take(80).flat_map(char::escape_debug).collect();
-    if name.chars().nth(80).is_some() {
-        text.push('…');
-    }
-    text
 }
 
 /// One method while it is read.
@@ -420,42 +379,13 @@ impl Plan<'_> {
 
     fn tensor(&self, index: u32, tensor: &schema::Tensor) -> Result<TensorInfo, Error> {
         let place = format_args!("value {index}");
-        let code = tensor.scalar_type().0;
-        let dtype = DType::from_code(code).ok_or_else(|| {
-            self.wrong(
-                place,
-                format!("has the element type {code}, which ExecuTorch 1.5.1 does not define"),
-            )
-        })?;
-        let Some((sizes, dim_order)) = tensor.sizes().zip(tensor.dim_order()) else {
-            return Err(self.wrong(place, "is a tensor without sizes or without a dim order"));
-        };
-        if sizes.len() > MOST_DIMENSIONS || sizes.len() != dim_order.len() {
-            let (sizes, order) = (sizes.len(), dim_order.len());
-            return Err(self.wrong(place, format!("has {sizes} sizes and {order} entries in its dim order; both must agree and be {MOST_DIMENSIONS} at most")));
-        }
-        let dim_order = dim_order.bytes().to_vec();
-        let seen = dim_order.iter().fold(0_u32, |seen, &dim| {
-            seen | 1_u32.checked_shl(dim.into()).unwrap_or(0)
-        });
-        if seen.count_ones() as usize != sizes.len() || u64::from(seen) >= 1 << sizes.len() {
-            return Err(self.wrong(
-                place,
-                format!(
-                    "has the dim order {dim_order:?}, which is no order of its {} dimensions",
-                    sizes.len()
-                ),
-            ));
-        }
-        let sizes: Vec<u32> = sizes
-            .iter()
-            .map(u32::try_from)
-            .collect::<Result<_, _>>()
-            .map_err(|_| self.wrong(place, "has a negative size"))?;
-        let nbytes = sizes
-            .iter()
-            .try_fold(dtype.size(), |bytes, &size| bytes.checked_mul(size.into()))
-            .ok_or_else(|| self.wrong(place, format!("has the sizes {sizes:?}, which overflow")))?;
+        let shape = Shape::read(tensor.scalar_type().0, tensor.sizes(), tensor.dim_order());
+        let Shape {
+            dtype,
+            sizes,
+            dim_order,
+            nbytes,
+        } = shape.map_err(|problem| self.wrong(place, problem))?;
         let dynamism = match tensor.shape_dynamism() {
             schema::TensorShapeDynamism::STATIC => Dynamism::Static,
             schema::TensorShapeDynamism::DYNAMIC_BOUND => Dynamism::Bound,

@@ -7,7 +7,7 @@ use flatbuffers::FlatBufferBuilder;
 use pte::{Error, Program};
 use serde_json::{Value, json};
 
-use crate::flat::schema;
+use crate::flat::program_generated::executorch_flatbuffer as schema;
 use crate::programs::{one, wheel};
 
 /// The exporter's plan of this program after `edit`, written by `flatc` and read. Constants and delegates are inline.

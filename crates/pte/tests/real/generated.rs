@@ -16,7 +16,8 @@ const UNALIGNED: [(&str, &str, &str); 4] = [
     ("[uint64]", "[Uint64]", "uint64"),
 ];
 
-fn schema() -> String {
+/// The program's schema with that change.
+fn program() -> String {
     let mut schema = fs::read_to_string(wheel().join("schema/program.fbs")).unwrap();
     for (numbers, structs, number) in UNALIGNED {
         assert!(
@@ -34,33 +35,49 @@ fn schema() -> String {
     schema
 }
 
-#[test]
-fn the_generated_code_is_what_flatc_makes_of_the_installed_schema() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let folder = folder.path();
-    fs::write(folder.join("program.fbs"), schema()).unwrap();
-    fs::copy(
-        wheel().join("schema/scalar_type.fbs"),
-        folder.join("scalar_type.fbs"),
-    )
-    .unwrap();
-    let flatc = Command::new(wheel().join("data/bin/flatc"))
-        .args(["--rust", "--gen-all", "-o"])
-        .args([folder, &folder.join("program.fbs")])
-        .status();
-    assert!(flatc.unwrap().success());
-    let generated = fs::read(folder.join("program_generated.rs")).unwrap();
-    let committed =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/generated/program_generated.rs");
-    if std::env::var_os("PTE_GENERATE").is_some() {
-        fs::write(&committed, &generated).unwrap();
-    }
+/// The data file's schema as it is: it has no such vectors.
+fn flat_tensor() -> String {
+    let schema =
+        fs::read_to_string(wheel().join("extension/flat_tensor/serialize/flat_tensor.fbs"))
+            .unwrap();
     assert!(
-        fs::read(&committed).unwrap() == generated,
-        "{} is not what the installed ExecuTorch's flatc makes of its schema: `PTE_GENERATE=1 cargo test -p pte generated` \
-         writes it; read what changed",
-        committed.display()
+        UNALIGNED
+            .iter()
+            .all(|(numbers, ..)| !schema.contains(numbers))
     );
+    schema
+}
+
+#[test]
+fn the_generated_code_is_what_flatc_makes_of_the_installed_schemas() {
+    for (name, schema) in [("program", program()), ("flat_tensor", flat_tensor())] {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder.path();
+        let source = folder.join(format!("{name}.fbs"));
+        fs::write(&source, schema).unwrap();
+        fs::copy(
+            wheel().join("schema/scalar_type.fbs"),
+            folder.join("scalar_type.fbs"),
+        )
+        .unwrap();
+        let flatc = Command::new(wheel().join("data/bin/flatc"))
+            .args(["--rust", "--gen-all", "-o"])
+            .args([folder, &source])
+            .status();
+        assert!(flatc.unwrap().success());
+        let generated = fs::read(folder.join(format!("{name}_generated.rs"))).unwrap();
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join(format!("src/generated/{name}_generated.rs"));
+        if std::env::var_os("PTE_GENERATE").is_some() {
+            fs::write(&committed, &generated).unwrap();
+        }
+        assert!(
+            fs::read(&committed).is_ok_and(|committed| committed == generated),
+            "{} is not what the installed ExecuTorch's flatc makes of its schema: `PTE_GENERATE=1 cargo test -p pte \
+             generated` writes it; read what changed",
+            committed.display()
+        );
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use flatbuffers::VerifierOptions;
 use pte::{Error, Program};
 
-use crate::flat::schema;
+use crate::flat::program_generated::executorch_flatbuffer as schema;
 use crate::programs::{all, one};
 
 /// A file of each kind: with and without header, with a `.ptd`, with control flow, with lists, the old layout.

@@ -307,3 +307,84 @@ fn a_program_with_more_behind_it_reads_the_same() {
         );
     }
 }
+
+/// A stream that gives a little at a time, and now and then nothing for the moment.
+struct Trickle<'a> {
+    bytes: &'a [u8],
+    calls: usize,
+}
+
+impl io::Read for Trickle<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.calls += 1;
+        if self.calls.is_multiple_of(5) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        let most = buffer.len().min(11);
+        self.bytes.read(&mut buffer[..most])
+    }
+}
+
+#[test]
+fn a_stream_reads_the_same() {
+    for exported in all() {
+        let program = exported.program();
+        let read = Program::from_stream(&exported.bytes[..], Limits::DEFAULT).unwrap();
+        assert_eq!(read, program, "{}", exported.name);
+        let trickle = Trickle {
+            bytes: &exported.bytes,
+            calls: 0,
+        };
+        assert_eq!(
+            Program::from_stream(trickle, Limits::DEFAULT).unwrap(),
+            program,
+            "{}",
+            exported.name
+        );
+    }
+}
+
+#[test]
+fn a_stream_that_ends_early_or_goes_on_for_too_long_is_an_error() {
+    let bytes = &one("mlp").bytes;
+    for end in 0..bytes.len() {
+        let error = Program::from_stream(&bytes[..end], Limits::DEFAULT).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            Program::from_bytes(&bytes[..end]).unwrap_err().to_string(),
+            "{end} bytes"
+        );
+    }
+    let limits = Limits {
+        program_bytes: 2000,
+    };
+    let endless = |head: &'static [u8]| io::Read::chain(head, io::repeat(0));
+    let error = Program::from_stream(endless(b"\0\0\0\0ET12"), limits).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::TooLarge {
+                bytes: 2001,
+                limit: 2000
+            }
+        ),
+        "{error}"
+    );
+    let error = Program::from_stream(
+        endless(b"\0\0\0\0ET12eh00\x20\0\0\0\0\0\0\0\0\0\0\x10"),
+        limits,
+    )
+    .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::TooLarge {
+                bytes: 0x1000_0000_0000_0000,
+                limit: 2000
+            }
+        ),
+        "{error}"
+    );
+    let error = Program::from_stream(endless(b"PK\x03\x04"), limits).unwrap_err();
+    assert!(matches!(error, Error::NotAProgram(Found::Zip)), "{error}");
+}
