@@ -572,6 +572,9 @@ mod tests {
             tensor.as_slice::<i8>().unwrap_err().kind(),
             Code::NotSupported
         );
+        // 2^60 elements of 16 bytes: C++ counts their bytes to 0.
+        let error = TensorRef::over(&memory, ScalarType::ComplexDouble, &[1 << 30; 2]).unwrap_err();
+        assert!(error.message().contains("it does not fit"), "{error}");
         let memory = Odd([0; 4], DeviceType::Cpu);
         let host = TensorRef::over(&memory, ScalarType::Char, &[3, 5]).unwrap_err();
         assert!(

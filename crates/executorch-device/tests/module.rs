@@ -248,6 +248,8 @@ fn inputs_held_for_many_executions() {
         assert_eq!(error.kind(), Code::InvalidArgument);
     }
     missing(module.execute_held("forward").unwrap_err(), 0);
+    module.set_input("forward", 0, tensor(&a)).unwrap();
+    module.set_input("forward", 1, tensor(&b)).unwrap();
     assert!(module.unload_method("forward") && !module.unload_method("forward"));
     missing(module.execute_held("forward").unwrap_err(), 0);
 }
