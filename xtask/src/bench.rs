@@ -1,9 +1,262 @@
 //! `bench`: what a build costs.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
 use crate::failure::Failure;
-use crate::workspace::Workspace;
+use crate::process::{Group, ask, run_quietly};
+use crate::progress::{Progress, Task};
+use crate::setup;
+use crate::terminal::{bold, elapsed};
+use crate::workspace::{Workspace, exclusive, failed, read, remove, write};
+
+/// How often each way is timed, unless the command says.
+const RUNS: usize = 5;
+
+/// A way to spend time, in the order of a round. The programs are compiled in all of them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Cold,
+    Warm,
+    Sentence,
+    Together,
+    Apart,
+}
+
+const WAYS: [(Way, &str); 5] = [
+    (Way::Cold, "the book, nothing exported yet (cold)"),
+    (Way::Warm, "the book, nothing changed (warm)"),
+    (Way::Sentence, "the book, one sentence changed"),
+    (Way::Together, "exports alone, one Python process"),
+    (Way::Apart, "exports alone, one Python process a listing"),
+];
 
 /// The command `bench`.
-pub fn run(_workspace: &Workspace, _arguments: &[String]) -> Result<(), Failure> {
-    Err(Failure::environment("x"))
+pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
+    let runs = match arguments {
+        [] => Some(RUNS),
+        [text] => text.parse().ok().filter(|runs| (1..=100).contains(runs)),
+        _ => None,
+    };
+    let runs = runs.ok_or_else(|| {
+        Failure::environment("`cargo xtask bench` takes one number at most, from 1 to 100")
+    })?;
+    setup::ensure(workspace)?;
+    let work = workspace.book.join(".book");
+    let lock = exclusive(&work.join("lock"), "building the book")?;
+    let group = Group::holding(&lock)?;
+    let bench = Bench::prepare(workspace, &group)?;
+    let times = bench.times(runs);
+    bench.clean()?;
+    report(&times?);
+    Ok(())
+}
+
+struct Bench<'a> {
+    workspace: &'a Workspace,
+    group: &'a Group,
+    /// Where books and caches go.
+    folder: PathBuf,
+    /// A copy of `src` in which a sentence can change. Beside it, so that its includes find what they name.
+    pages: PathBuf,
+    listings: Vec<String>,
+}
+
+impl<'a> Bench<'a> {
+    fn prepare(workspace: &'a Workspace, group: &'a Group) -> Result<Self, Failure> {
+        let mut list = group.cargo();
+        list.args(["run", "--quiet", "--package", "export", "--", "list"])
+            .current_dir(&workspace.root);
+        let programs = ask(&mut list).ok_or_else(|| {
+            Failure::check(
+                "the programs cannot be listed; repeat with: cargo run --package export -- list",
+            )
+        })?;
+        let mut listings: Vec<_> = programs
+            .lines()
+            .filter_map(|program| Some(program.split_once('/')?.0.to_owned()))
+            .collect();
+        listings.dedup();
+        let bench = Self {
+            workspace,
+            group,
+            folder: workspace.book.join(".book/bench"),
+            pages: workspace.book.join(".book-src"),
+            listings,
+        };
+        bench.clean()?;
+        copy(&workspace.book.join("src"), &bench.pages)?;
+        Ok(bench)
+    }
+
+    fn clean(&self) -> Result<(), Failure> {
+        remove(&self.pages)?;
+        remove(&self.folder)
+    }
+
+    /// The times of each way. The ways take turns, so that what else the machine does falls on all of them.
+    fn times(&self, runs: usize) -> Result<[Vec<Duration>; WAYS.len()], Failure> {
+        let progress = Progress::start();
+        let task = progress.task("bench", "builds everything once");
+        // Fills the cache, compiles what is not compiled, and shows that the book is proved.
+        self.time(Way::Warm, 0, &task).map_err(|_| {
+            Failure::check(
+                "the book is not proved, so its build cannot be timed; see: cargo xtask build",
+            )
+        })?;
+        let mut times = WAYS.map(|_| Vec::new());
+        for round in 1..=runs {
+            for ((way, name), times) in WAYS.iter().zip(&mut times) {
+                task.says(&format!("{round} of {runs}: {name}"));
+                times.push(self.time(*way, round, &task)?);
+            }
+        }
+        task.done();
+        Ok(times)
+    }
+
+    fn time(&self, way: Way, round: usize, task: &Task) -> Result<Duration, Failure> {
+        let cache = self.folder.join("cache");
+        remove(&cache)?;
+        let mut commands = match way {
+            Way::Cold | Way::Warm => vec![self.book()],
+            Way::Sentence => {
+                let page = self.pages.join("index.md");
+                write(
+                    &page,
+                    &format!("{}\nAnd a sentence of round {round}.\n", read(&page)?),
+                )?;
+                let mut book = self.book();
+                book.env("MDBOOK_BOOK__SRC", ".book-src");
+                vec![book]
+            }
+            Way::Together => vec![self.export(&[])],
+            Way::Apart => self
+                .listings
+                .iter()
+                .map(|name| self.export(&["--listing", name]))
+                .collect(),
+        };
+        if !matches!(way, Way::Warm | Way::Sentence) {
+            for command in &mut commands {
+                command.env("GUIDE_CACHE", &cache);
+            }
+        }
+        let start = Instant::now();
+        for command in &mut commands {
+            run_quietly(command, task)?;
+        }
+        Ok(start.elapsed())
+    }
+
+    fn book(&self) -> Command {
+        let mut mdbook = self.group.command(self.workspace.tool("mdbook"));
+        mdbook
+            .arg("build")
+            .arg(&self.workspace.book)
+            .arg("-d")
+            .arg(self.folder.join("book"));
+        mdbook
+    }
+
+    fn export(&self, arguments: &[&str]) -> Command {
+        let mut export = self.group.cargo();
+        export
+            .args(["run", "--quiet", "--package", "export", "--", "all"])
+            .args(arguments)
+            .current_dir(&self.workspace.root);
+        export
+    }
+}
+
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(to).map_err(|error| failed("make the folder", to, &error))?;
+    for entry in fs::read_dir(from)
+        .map_err(|error| failed("read", from, &error))?
+        .filter_map(Result::ok)
+    {
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            fs::copy(entry.path(), &target).map_err(|error| failed("copy to", &target, &error))?;
+        }
+    }
+    Ok(())
+}
+
+fn report(times: &[Vec<Duration>; WAYS.len()]) {
+    println!(
+        "{}",
+        bold(&format!(
+            "{:<46} {:>8} {:>8} {:>8}",
+            "what", "median", "least", "most"
+        ))
+    );
+    for ((_, name), times) in WAYS.iter().zip(times) {
+        let least = times.iter().min().copied().unwrap_or_default();
+        let most = times.iter().max().copied().unwrap_or_default();
+        println!(
+            "{name:<46} {:>8} {:>8} {:>8}",
+            elapsed(median(times)),
+            elapsed(least),
+            elapsed(most)
+        );
+    }
+    let of = |way: Way| {
+        WAYS.iter()
+            .zip(times)
+            .find(|((other, _), _)| *other == way)
+            .map_or(0.0, |(_, times)| median(times).as_secs_f64())
+    };
+    let (cold, together, apart) = (of(Way::Cold), of(Way::Together), of(Way::Apart));
+    println!(
+        "\n{} runs of each, taken in turns, with the programs compiled:",
+        times[0].len()
+    );
+    println!(
+        "exports are {:.0} % of a cold build",
+        100.0 * together / cold
+    );
+    println!(
+        "one Python process for all exports is {:.1} times as fast as one a listing",
+        apart / together
+    );
+    println!(
+        "a cold build is {:.1} times as fast as it would be with one a listing",
+        (cold - together + apart) / cold
+    );
+}
+
+fn median(times: &[Duration]) -> Duration {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    match times.len() {
+        0 => Duration::ZERO,
+        even if even % 2 == 0 => (times[even / 2 - 1] + times[even / 2]) / 2,
+        odd => times[odd / 2],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        let seconds = |list: &[u64]| {
+            median(
+                &list
+                    .iter()
+                    .copied()
+                    .map(Duration::from_secs)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(seconds(&[]), Duration::ZERO);
+        assert_eq!(seconds(&[9, 1, 5]), Duration::from_secs(5));
+        assert_eq!(seconds(&[4, 2]), Duration::from_secs(3));
+    }
 }

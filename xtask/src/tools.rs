@@ -112,4 +112,20 @@ mod tests {
         assert_eq!(pinned("mdbook-driver = \"0.5\"", "mdbook-driver"), None);
         assert_eq!(pinned("mdbook-driver-x = \"=1\"", "mdbook-driver"), None);
     }
+
+    #[test]
+    fn the_notices_are_of_the_pinned_versions() {
+        let manifest = include_str!("../../Cargo.toml");
+        let notices = include_str!("../../THIRD-PARTY.md");
+        for (pin, name) in [
+            ("mdbook-driver", "mdBook"),
+            ("mdbook-admonish", "mdbook-admonish"),
+        ] {
+            let line = format!("{name} {} writes", pinned(manifest, pin).unwrap());
+            assert!(
+                notices.contains(&line),
+                "THIRD-PARTY.md does not say `{line}`: look at what it puts into the site now"
+            );
+        }
+    }
 }
