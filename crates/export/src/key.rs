@@ -52,7 +52,8 @@ pub(crate) struct Environment<'a> {
 
 impl Environment<'_> {
     /// Hashes the installed ExecuTorch file by file, every other package by its `RECORD` (which holds the hashes of its
-    /// files as installed), the interpreter, and our Python. 30 to 70 ms on two cores for 5,800 files and 62 MB.
+    /// files as installed), the interpreter, and our Python. 0.1 s of processor time, shared by all cores, for 4,700
+    /// files and 67 MB.
     pub(crate) fn digest(&self) -> Result<Digest, Error> {
         let site_packages = self.site_packages()?;
         let mut files = Vec::new();

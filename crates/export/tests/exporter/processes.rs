@@ -13,10 +13,10 @@ fn a_process_that_hangs_is_killed_with_all_that_it_started() {
     let scratch = Scratch::new();
     let pids = scratch.path("pids");
     let plant = scratch.plant(&format!(
-        "import os, subprocess\nchild = subprocess.Popen(['sleep', '1000'])\nwith open({pids:?}, 'w') as file:\n    \
-         file.write(f'{{os.getpid()}}\\n{{child.pid}}')\nwhile True:\n    pass\n"
+        "import os, subprocess, time\nchild = subprocess.Popen(['sleep', '1000'])\nwith open({pids:?}, 'w') as file:\n    \
+         file.write(f'{{os.getpid()}}\\n{{child.pid}}')\ntime.sleep(1000)\n"
     ));
-    let limit = Duration::from_secs(3);
+    let limit = Duration::from_secs(8);
     let config = Request::Config {
         model: Model::Add,
         config: export::ExecutorchBackendConfig::default(),
@@ -29,7 +29,7 @@ fn a_process_that_hangs_is_killed_with_all_that_it_started() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "starting Python: no answer in 3 s, so the exporting process was killed; GUIDE_EXPORT_TIMEOUT=<seconds> allows more"
+        "starting Python: no answer in 8 s, so the exporting process was killed; GUIDE_EXPORT_TIMEOUT=<seconds> allows more"
     );
     let pids = fs::read_to_string(pids).unwrap();
     let (python, sleep) = pids.split_once('\n').unwrap();
@@ -47,8 +47,8 @@ fn killed_in_the_middle_it_leaves_nothing_half_written() {
     // Where it hangs, its output is half written.
     let pid = scratch.path("pid");
     let plant = scratch.plant(&format!(
-        "import os\nwith open('0/program.pte', 'w') as file:\n    file.write('half')\n\
-         with open({pid:?}, 'w') as file:\n    file.write(str(os.getpid()))\nwhile True:\n    pass\n"
+        "import os, time\nwith open('0/program.pte', 'w') as file:\n    file.write('half')\n\
+         with open({pid:?}, 'w') as file:\n    file.write(str(os.getpid()))\ntime.sleep(1000)\n"
     ));
     let mut building = scratch
         .command(&["show", "hangs/program"])
