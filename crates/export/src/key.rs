@@ -61,7 +61,12 @@ impl Environment<'_> {
             // Headers and CMake files are the C++ side's; Python ignores them.
             !path.ends_with("executorch/include") && !path.ends_with("executorch/share")
         })?;
-        walk(self.python, &mut files, &|_| true)?;
+        let mut ours = Vec::new();
+        walk(self.python, &mut ours, &|_| true)?;
+        files.extend(
+            ours.into_iter()
+                .filter(|path| path.extension().is_some_and(|is| is == "py")),
+        );
         for entry in fs::read_dir(&site_packages).map_err(Error::io(&site_packages))? {
             let record = entry
                 .map_err(Error::io(&site_packages))?
@@ -140,7 +145,8 @@ fn shared_libpython(interpreter: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Every file below `folder` but compiled Python, which is made from the rest and differs from machine to machine.
+/// Every file below `folder` but compiled Python and the hidden caches of tools, which are made from the rest, come and
+/// go, and differ from machine to machine.
 fn walk(
     folder: &Path,
     files: &mut Vec<PathBuf>,
@@ -152,7 +158,9 @@ fn walk(
         let kind = entry.file_type().map_err(Error::io(&path))?;
         // A link is followed: an installation may be laid over another one.
         if kind.is_dir() || kind.is_symlink() && path.is_dir() {
-            if !path.ends_with("__pycache__") && enter(&path) {
+            let name = entry.file_name();
+            let made = name == "__pycache__" || name.as_encoded_bytes().starts_with(b".");
+            if !made && enter(&path) {
                 walk(&path, files, enter)?;
             }
         } else if path.extension().is_none_or(|extension| extension != "pyc") {
@@ -192,4 +200,84 @@ fn digests(paths: &[&Path]) -> Result<Vec<Digest>, Error> {
     })?;
     done.sort_unstable();
     Ok(done.into_iter().map(|(_, digest)| digest).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of an installation, and what its change means.
+    const FILES: [(&str, bool); 13] = [
+        ("venv/bin/python", true),
+        ("venv/pyvenv.cfg", true),
+        (
+            "venv/lib/python3.11/site-packages/executorch/version.py",
+            true,
+        ),
+        (
+            "venv/lib/python3.11/site-packages/executorch/exir/deep/pass.py",
+            true,
+        ),
+        (
+            "venv/lib/python3.11/site-packages/executorch/exir/schema.fbs",
+            true,
+        ),
+        (
+            "venv/lib/python3.11/site-packages/executorch/lib/libexecutorch.so",
+            true,
+        ),
+        (
+            "venv/lib/python3.11/site-packages/torch-2.13.0.dist-info/RECORD",
+            true,
+        ),
+        ("python/guide_export/worker.py", true),
+        (
+            "venv/lib/python3.11/site-packages/executorch/include/module.h",
+            false,
+        ),
+        (
+            "venv/lib/python3.11/site-packages/executorch/exir/__pycache__/pass.pyc",
+            false,
+        ),
+        ("python/pyproject.toml", false),
+        ("python/.ruff_cache/state.py", false),
+        ("python/guide_export/__pycache__/worker.pyc", false),
+    ];
+
+    #[test]
+    fn a_byte_of_any_file_that_takes_part_changes_the_digest_and_no_other_does() {
+        let root = tempfile::tempdir().unwrap();
+        for (file, _) in FILES {
+            let path = root.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "one").unwrap();
+        }
+        let (venv, python) = (root.path().join("venv"), root.path().join("python"));
+        let digest = || {
+            let (venv, python) = (venv.as_path(), python.as_path());
+            Environment { venv, python }.digest().unwrap()
+        };
+        let before = digest();
+        for (file, takes_part) in FILES {
+            let path = root.path().join(file);
+            // As long as before: neither a length nor a time is looked at.
+            fs::write(&path, "two").unwrap();
+            assert_eq!(digest() != before, takes_part, "{file} changed");
+            fs::write(&path, "one").unwrap();
+            assert_eq!(digest(), before, "{file} changed back");
+            if takes_part && !file.ends_with("python") {
+                fs::rename(&path, path.with_file_name("renamed.py")).unwrap();
+                assert_ne!(
+                    digest_or_none(&venv, &python),
+                    Some(before),
+                    "{file} renamed"
+                );
+                fs::rename(path.with_file_name("renamed.py"), &path).unwrap();
+            }
+        }
+    }
+
+    fn digest_or_none(venv: &Path, python: &Path) -> Option<Digest> {
+        Environment { venv, python }.digest().ok()
+    }
 }

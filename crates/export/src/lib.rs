@@ -125,7 +125,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Settings as the environment has them (see the [crate](crate)).
+    /// Settings as the environment has them (see the [crate]).
     ///
     /// # Errors
     /// [`Error::Setting`].
