@@ -357,19 +357,13 @@ mod tests {
             at("src/a.md", 9),
             at("src/b.md", 2),
         ]);
-        let text = failures.of_text();
+        let text = failures.to_string();
         assert_eq!(
             text,
             "src/a.md:9: fact-differs `a.b`\n    expected: 768\n    seen:     1024\n    repeat:   cargo xtask build\n\n\
              src/b.md:2: fact-differs `a.b`\n    expected: 768\n    seen:     1024\n    repeat:   cargo xtask build\n\n\
              2 failures"
         );
-    }
-
-    impl Failures {
-        fn of_text(&self) -> String {
-            self.to_string()
-        }
     }
 
     #[test]

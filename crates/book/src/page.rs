@@ -357,11 +357,17 @@ impl Page {
                 Action::Output { listing } => (listing.as_str(), true),
                 Action::Strip => ("strip", true),
             };
-            if block && !(directive.context == Context::Prose && self.alone(directive)) {
+            let in_block = self
+                .parsed
+                .fences
+                .iter()
+                .any(|fence| fence.span.contains(&at));
+            if block && (in_block || directive.context != Context::Prose || !self.alone(directive))
+            {
                 misplaced(
                     name,
                     at,
-                    "the directive alone on its line, unindented, outside code",
+                    "the directive alone on its line, unindented, outside code and admonitions",
                     "something beside it",
                 );
             }

@@ -195,6 +195,12 @@ const ON_PAGES: &[Fault] = &[
     },
     Fault {
         file: ADDS,
+        from: "Go [home](../index.md).",
+        to: "{{output adds}}",
+        found: &[(Kind::DirectiveMisplaced, "adds", ADDS, 26)],
+    },
+    Fault {
+        file: ADDS,
         from: "## The sum",
         to: "## The sum\n\n### {{fact adds.sum = 3}}",
         found: &[(Kind::DirectiveMisplaced, "adds.sum", ADDS, 7)],
