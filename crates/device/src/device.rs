@@ -22,7 +22,7 @@ pub(crate) trait Memory: Send + Sync + fmt::Debug {
     /// Whether all these bytes lie in one live block.
     fn check(&self, address: usize, nbytes: usize) -> Result<(), Error>;
 
-    /// Copies host bytes to a live block, after all queued work.
+    /// Copies host bytes to a live block, after the queued work that uses them.
     fn upload(&self, address: usize, bytes: &[u8]) -> Result<(), Error>;
 
     /// Copies bytes of a live block to the host, without waiting for queued work.
@@ -103,8 +103,7 @@ impl Device {
         self.memory.describe()
     }
 
-    /// A new buffer with these values. A copy from host to device, after all queued work; it is counted in
-    /// [`Counters::caller_h2d`].
+    /// A new buffer with these values. A copy from host to device; it is counted in [`Counters::caller_h2d`].
     ///
     /// # Errors
     ///
@@ -247,7 +246,7 @@ impl<T: Element> Buffer<T> {
         self.device.read(self.as_ptr(), self.len)
     }
 
-    /// Overwrites all elements, after all queued work. It is counted in [`Counters::caller_h2d`].
+    /// Overwrites all elements, after the queued work that uses them. It is counted in [`Counters::caller_h2d`].
     ///
     /// # Errors
     ///

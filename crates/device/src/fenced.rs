@@ -7,17 +7,19 @@
 //! * **Queueing**: the CUDA delegate gives each loaded partition a stream of its own (`cudaStreamCreate`) and only enqueues
 //!   work there. Here one queue holds the work of all streams. Nothing runs before somebody waits; a GPU may run it earlier,
 //!   so a program that is right here does not depend on when.
-//! * **What waits**: `synchronize`; ExecuTorch's copies in both directions and the caller's uploads, which are `cudaMemcpy`
-//!   on the legacy default stream, and that stream waits for all earlier work of such streams; and freeing memory that
-//!   queued work uses, since `cudaFree` waits for the work that uses the block. So no queued work can lose its memory,
-//!   and none sees bytes that the host uploaded after it was queued.
+//! * **What waits**: `synchronize`; ExecuTorch's copies in both directions, which are `cudaMemcpy` on the legacy default
+//!   stream, and that stream waits for all earlier work of such streams; and, for memory that queued work uses, the
+//!   caller's uploads (the same stream) and freeing it (`cudaFree` waits for the work that uses the block). So no queued
+//!   work can lose its memory, and none sees bytes that the host uploaded after it was queued. CUDA also waits when that
+//!   memory is not in use; here nothing does, so that no upload or free that happens to stand in between hides a
+//!   synchronise that is missing.
 //! * **What does not wait**: [`Memory::download`], the caller's read. It is a copy on a stream of its own that nothing
 //!   orders after the delegate's work (`cudaMemcpyAsync` on a non-blocking stream), so a caller who forgets to synchronise
 //!   finds poison wherever queued work is still to write.
 //! * **Two streams**: nothing orders them. Work that reads what queued work of another stream writes (or the reverse) is a
 //!   race; the reader gets poison and the log says so.
 //!
-//! Not modelled: see "differences" in the crate's documentation.
+//! What is not modelled is a table in the crate's documentation.
 
 use std::{
     ffi::c_void,
@@ -139,11 +141,10 @@ impl Fenced {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A block with a weight's bytes: the delegate's own upload, which waits for all queued work as `cudaMemcpy` does.
+    /// A block with a weight's bytes: the delegate's own upload.
     pub(crate) fn load_weight(&self, bytes: &[u8]) -> Result<usize, Error> {
         let address = Memory::allocate(self, bytes.len())?;
         let mut state = self.lock();
-        state.drain();
         state.write(address, bytes)?;
         state.counters.weights.count(bytes.len());
         Ok(address)
@@ -537,7 +538,6 @@ impl Memory for Fenced {
 
     fn upload(&self, address: usize, bytes: &[u8]) -> Result<(), Error> {
         let mut state = self.lock();
-        state.drain();
         state.write(address, bytes)?;
         state.counters.caller_h2d.count(bytes.len());
         Ok(())
@@ -648,10 +648,13 @@ impl State {
             })
     }
 
-    /// Writes host bytes to device memory, now.
-    pub(crate) fn write(&mut self, address: usize, bytes: &[u8]) -> Result<(), Error> {
+    /// Writes host bytes to device memory, after the queued work that uses it.
+    fn write(&mut self, address: usize, bytes: &[u8]) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
+        }
+        if self.is_used(address, bytes.len()) {
+            self.drain();
         }
         let destination = self.bytes(address, bytes.len())?;
         // SAFETY: all in one live block, which the exclusive borrow keeps alive, and `bytes` is no device memory.
@@ -711,7 +714,7 @@ mod tests {
         let allocate = |nbytes, index, alignment| {
             let answer = DeviceAllocator::allocate(&device, nbytes, index, alignment);
             answer
-                .map(|pointer| pointer.addr())
+                .map(<*mut c_void>::addr)
                 .map_err(|error| error.kind())
         };
         assert_eq!(allocate(8, -2, 16), Err(Code::InvalidArgument));
@@ -903,12 +906,16 @@ mod tests {
         .unwrap();
         assert!(!poisoned(), "and so does its copy to the device");
         enqueue(&device, stream, x, out);
-        device.load_weight(&[0; 4]).unwrap();
-        assert!(!poisoned(), "and the upload of a weight");
-        let unrelated = block(&device, 0.0);
+        device.upload(x, &[0; 4]).unwrap();
+        assert!(!poisoned(), "and an upload to what work uses");
         enqueue(&device, stream, x, out);
+        device.load_weight(&[0; 4]).unwrap();
+        let unrelated = block(&device, 0.0);
         device.free(unrelated);
-        assert!(poisoned(), "freeing what no work uses does not");
+        assert!(
+            poisoned(),
+            "uploads to and frees of what no work uses do not"
+        );
         device.free(x);
         assert!(!poisoned(), "freeing what work uses does");
     }
@@ -959,6 +966,7 @@ mod tests {
         enqueue(&device, one, b, c);
         device.synchronize().unwrap();
         enqueue(&device, two, b, c);
+        device.synchronize().unwrap();
         let other = block(&device, 0.0);
         enqueue(&device, one, a, b);
         device.duplicate(other, b, 16).unwrap();

@@ -442,7 +442,7 @@ fn work_keeps_its_inputs_although_the_caller_overwrites_and_frees_them() {
         assert_eq!(
             gpu.counters().finished,
             1,
-            "an upload waits for what was queued before it"
+            "an upload waits for the work that uses its target"
         );
         assert_eq!(gpu.read(output, 64).unwrap(), sum.expected);
 
@@ -660,6 +660,24 @@ fn host_memory_behind_a_device_tensor_is_refused_in_the_cuda_delegates_words() {
             (0, 0),
             "nothing leaks"
         );
+    });
+}
+
+#[test]
+fn a_tensor_that_is_not_tagged_cuda_is_refused_in_the_cuda_delegates_words() {
+    isolated(|| {
+        let mut module = load(&own("untagged"));
+        let (mut a, mut b) = ([0.0_f32; 64], [0.0_f32; 64]);
+        device::install().unwrap();
+        let (a, b) = (
+            TensorMut::host(&mut a, &SIZES).unwrap(),
+            TensorMut::host(&mut b, &SIZES).unwrap(),
+        );
+        let error = module.execute("add", [a.as_ref(), b.as_ref()]).unwrap_err();
+        assert_eq!(error.code(), 0x12);
+        let expected = "Tensor 0 expected device_type=CUDA (1), got 0. \
+                        Device info may not be properly propagated from CudaPartitioner.";
+        assert_eq!(error.log()[0], expected);
     });
 }
 

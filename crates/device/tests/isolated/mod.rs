@@ -5,9 +5,10 @@ use std::{
     any::type_name_of_val,
     env,
     os::unix::process::ExitStatusExt,
-    path::{Path, PathBuf},
     process::{Command, Output},
 };
+
+use crate::exported;
 
 /// Set in the process of a test: run the body here.
 const CHILD: &str = "DEVICE_TEST_CHILD";
@@ -57,16 +58,10 @@ fn elsewhere<Body>(body: &Body) -> Option<Output> {
 
 /// Runs one test of this binary, with more environment variables.
 pub fn run(name: &str, variables: &[(&str, &str)]) -> Output {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let cache = env::var_os("GUIDE_CACHE")
-        .map_or_else(|| manifest.join("../../target/exports"), PathBuf::from);
     let mut child = Command::new(env::current_exe().unwrap());
+    exported::hand_to(&mut child);
     child.args(["--exact", name, "--nocapture", "--test-threads=1"]);
-    child
-        .env("GUIDE_ROOT", manifest.join("tests/programs"))
-        .env("GUIDE_CACHE", cache);
     child.envs(variables.iter().copied());
-    export::hand_down(&mut child).unwrap();
     let output = child.output().unwrap();
     let ran = String::from_utf8_lossy(&output.stdout).contains("running 1 test\n");
     assert!(ran, "no test of this name: {name}");

@@ -3,9 +3,15 @@
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
-from executorch.exir import ExecutorchBackendConfig, ExecutorchProgramManager, to_edge_transform_and_lower
+from executorch.exir import (
+    ExecutorchBackendConfig,
+    ExecutorchProgramManager,
+    to_edge_transform_and_lower,
+)
+from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+from executorch.exir.passes.propagate_device_pass import TARGET_DEVICE_COMPILE_SPEC_KEY
 
 
 def eighths(*sizes: int) -> torch.Tensor:
@@ -54,7 +60,9 @@ class Layers(torch.nn.Module):
         self.second = torch.nn.Parameter(eighths(8, 8) + last)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.linear(torch.nn.functional.linear(x, self.first), self.second)
+        return torch.nn.functional.linear(
+            torch.nn.functional.linear(x, self.first), self.second
+        )
 
 
 def paired(
@@ -62,14 +70,24 @@ def paired(
     inputs: tuple[torch.Tensor, ...],
     rows: tuple[int, int] | None = None,
     alloc_graph_output: bool = True,
+    target_device: str = "cuda:0",
 ) -> ExecutorchProgramManager:
     """Both copies skipped, inputs unplanned; with `rows`, the first size of every input is dynamic between the two."""
+    target = CompileSpec(TARGET_DEVICE_COMPILE_SPEC_KEY, target_device.encode())
     batch = torch.export.Dim("rows", min=rows[0], max=rows[1]) if rows else None
     shapes = tuple({0: batch} for _ in inputs) if batch else None
     return to_edge_transform_and_lower(
-        {name: torch.export.export(model, inputs, dynamic_shapes=shapes) for name, model in models.items()},
+        {
+            name: torch.export.export(model, inputs, dynamic_shapes=shapes)
+            for name, model in models.items()
+        },
         partitioner={
-            name: [CudaPartitioner([CudaBackend.generate_method_name_compile_spec(name)])] for name in models
+            name: [
+                CudaPartitioner(
+                    [CudaBackend.generate_method_name_compile_spec(name), target]
+                )
+            ]
+            for name in models
         },
     ).to_executorch(
         ExecutorchBackendConfig(
@@ -89,8 +107,20 @@ ONE = (eighths(8, 8),)
 TWO = (eighths(8, 8), eighths(8, 8) + 1)
 
 # By method: what eager PyTorch is asked to compute as well.
-model = {"forward": EveryOperator(), "add": Add(), "double": Double(), "square": Square(), "layers": Layers(0.0)}
-example_inputs = {"forward": ONE, "add": TWO, "double": ONE, "square": ONE, "layers": ONE}
+model = {
+    "forward": EveryOperator(),
+    "add": Add(),
+    "double": Double(),
+    "square": Square(),
+    "layers": Layers(0.0),
+}
+example_inputs = {
+    "forward": ONE,
+    "add": TWO,
+    "double": ONE,
+    "square": ONE,
+    "layers": ONE,
+}
 
 
 def dynamic() -> ExecutorchProgramManager:
@@ -113,6 +143,11 @@ def every_operator() -> ExecutorchProgramManager:
     return paired({"forward": model["forward"]}, ONE)
 
 
+def untagged() -> ExecutorchProgramManager:
+    """`a + b` whose tensors are not tagged as the device's."""
+    return paired({"add": model["add"]}, TWO, target_device="cpu")
+
+
 def layers() -> ExecutorchProgramManager:
     """Two layers."""
     return paired({"layers": model["layers"]}, ONE)
@@ -128,6 +163,7 @@ programs = {
     "dynamic_caller": dynamic_caller,
     "methods": methods,
     "every_operator": every_operator,
+    "untagged": untagged,
     "layers": layers,
     "other_layers": other_layers,
 }
