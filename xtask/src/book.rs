@@ -141,6 +141,8 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
     println!("verifying and building, then serving; Ctrl-C ends it");
     let mut server = group.command(workspace.tool("mdbook"));
     server
+        // The failures say where they are; where in mdBook they were passed on, a backtrace says.
+        .env("RUST_LIB_BACKTRACE", "0")
         .arg("serve")
         .arg(&workspace.book)
         .args(["-n", "127.0.0.1", "-p", &port.to_string(), "-d"])

@@ -13,7 +13,7 @@ const REMINDER: Duration = Duration::from_secs(20);
 /// A task that is mostly done already is worth a line only if it took this long.
 const QUICK: Duration = Duration::from_secs(1);
 /// What a terminal is sure to show on one line.
-const WIDTH: usize = 100;
+const WIDTH: usize = 79;
 
 struct State {
     name: &'static str,
@@ -101,9 +101,9 @@ fn draw(tasks: &Running) {
             .iter()
             .map(|task| {
                 format!(
-                    "{} {}: {}",
+                    "{} {} s: {}",
                     task.name,
-                    terminal::elapsed(task.started.elapsed()),
+                    task.started.elapsed().as_secs(),
                     task.said
                 )
             })

@@ -207,6 +207,7 @@ pub fn install(
     for package in &doubt.damaged {
         run_quietly(uv.command(group).args(["cache", "clean", package]), task)?;
     }
+    task.says("removes what was there");
     let venv = workspace.venv();
     let entries = fs::read_dir(&venv).map_err(|error| failed("read", &venv, &error))?;
     for entry in entries.filter_map(Result::ok) {
