@@ -1,7 +1,7 @@
 //! The cache of exports: a folder an entry, published by one rename.
 //!
 //! An entry is only ever read whole or not at all. `entry.json` holds the hash of each of its files, and an entry that
-//! does not agree with it is made anew. Whoever makes entries holds the lock, so that two builds at once do not make
+//! does not agree with it is made anew. An entry holds a program, or the exporter's refusal to make one. Whoever makes entries holds the lock, so that two builds at once do not make
 //! the same thing twice; readers need none.
 
 use std::collections::BTreeMap;
@@ -16,6 +16,9 @@ use crate::key::{self, Digest};
 use crate::{Error, Exported};
 
 const MANIFEST: &str = "entry.json";
+
+/// Instead of a program: why there is none.
+const REFUSAL: &str = "refusal.json";
 
 /// Where exports are kept.
 #[derive(Debug)]
@@ -41,6 +44,19 @@ struct Manifest {
     files: BTreeMap<String, String>,
 }
 
+/// `refusal.json`: what [`Error::Python`] holds besides the request.
+#[derive(Serialize, Deserialize)]
+struct Refusal {
+    kind: String,
+    message: String,
+    traceback: String,
+}
+
+/// Whether the same request would be refused again: the exporter judged what it was asked for, and nothing else failed.
+fn is_for_good(kind: &str) -> bool {
+    kind == "ValueError"
+}
+
 impl Cache {
     pub(crate) fn new(folder: PathBuf) -> Self {
         Self { folder }
@@ -51,8 +67,8 @@ impl Cache {
             .join(format!("{}-{}", key.label, &key::hex(&key.digest)[..24]))
     }
 
-    /// The entry, if it is there and every file in it is as it was written.
-    pub(crate) fn get(&self, key: &Key) -> Option<Exported> {
+    /// The entry, if it is there and every file in it is as it was written. `program` is what a refusal names.
+    pub(crate) fn get(&self, key: &Key, program: &str) -> Option<Result<Exported, Error>> {
         let folder = self.entry(key);
         let manifest = fs::read(folder.join(MANIFEST)).ok()?;
         let manifest: Manifest = serde_json::from_slice(&manifest).ok()?;
@@ -62,8 +78,22 @@ impl Cache {
                 return None;
             }
         }
+        if manifest.files.contains_key(REFUSAL) {
+            let refusal = fs::read(folder.join(REFUSAL)).ok()?;
+            let Refusal {
+                kind,
+                message,
+                traceback,
+            } = serde_json::from_slice(&refusal).ok()?;
+            return Some(Err(Error::Python {
+                program: program.to_owned(),
+                kind,
+                message,
+                traceback,
+            }));
+        }
         let files: Vec<&str> = manifest.files.keys().map(String::as_str).collect();
-        Exported::read(&folder, &key.stem, &files).ok()
+        Exported::read(&folder, &key.stem, &files).ok().map(Ok)
     }
 
     /// Waits until no other process makes entries.
@@ -118,11 +148,39 @@ impl Locked<'_> {
         &self.staging
     }
 
-    /// Gives the files of `made`, a folder in [`staging`](Self::staging), their place under `key`.
-    pub(crate) fn publish(&self, key: &Key, made: &Path) -> Result<Exported, Error> {
+    /// Gives what an export left in `made`, a folder in [`staging`](Self::staging), its place under `key`: its files, or
+    /// the refusal.
+    pub(crate) fn publish(
+        &self,
+        key: &Key,
+        program: &str,
+        made: &Path,
+        outcome: Result<(), Error>,
+    ) -> Result<Exported, Error> {
+        match outcome {
+            Ok(()) => {}
+            Err(Error::Python {
+                kind,
+                message,
+                traceback,
+                ..
+            }) if is_for_good(&kind) => {
+                fs::remove_dir_all(made).map_err(Error::io(made))?;
+                fs::create_dir(made).map_err(Error::io(made))?;
+                let path = made.join(REFUSAL);
+                let text = serde_json::to_vec_pretty(&Refusal {
+                    kind,
+                    message,
+                    traceback,
+                })
+                .map_err(|error| Error::io(&path)(error.into()))?;
+                fs::write(&path, text).map_err(Error::io(&path))?;
+            }
+            Err(other) => return Err(other),
+        }
         // One program may be asked for twice in one call.
-        if let Some(exported) = self.cache.get(key) {
-            return Ok(exported);
+        if let Some(kept) = self.cache.get(key, program) {
+            return kept;
         }
         let mut files = BTreeMap::new();
         for entry in fs::read_dir(made).map_err(Error::io(made))? {
@@ -143,10 +201,10 @@ impl Locked<'_> {
             fs::remove_dir_all(&entry).map_err(Error::io(&entry))?;
         }
         fs::rename(made, &entry).map_err(Error::io(&entry))?;
-        self.cache.get(key).ok_or_else(|| {
-            Error::io(&entry)(std::io::Error::other(
+        self.cache.get(key, program).unwrap_or_else(|| {
+            Err(Error::io(&entry)(std::io::Error::other(
                 "was just written and does not read back: is the disk full?",
-            ))
+            )))
         })
     }
 }

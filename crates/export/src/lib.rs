@@ -240,10 +240,12 @@ impl Exporter {
             match self.resolve(request) {
                 Err(error) => drop(results.insert(number, Err(error))),
                 Ok(resolved) => {
-                    let kept = handed_down
-                        .and_then(|known| self.cache.get(&resolved.key(&known, plant.as_deref())));
+                    let kept = handed_down.and_then(|known| {
+                        let key = resolved.key(&known, plant.as_deref());
+                        self.cache.get(&key, &request.to_string())
+                    });
                     match kept {
-                        Some(exported) => drop(results.insert(number, Ok(exported))),
+                        Some(kept) => drop(results.insert(number, kept)),
                         None => missing.push((number, resolved)),
                     }
                 }
@@ -255,12 +257,12 @@ impl Exporter {
             let mut keyed = Vec::new();
             for (number, resolved) in missing {
                 let key = resolved.key(&environment, plant.as_deref());
-                match self.cache.get(&key) {
-                    Some(exported) => drop(results.insert(number, Ok(exported))),
+                match self.cache.get(&key, &requests[number].to_string()) {
+                    Some(kept) => drop(results.insert(number, kept)),
                     None => keyed.push((number, resolved, key)),
                 }
             }
-            self.make(&keyed, &mut results)?;
+            self.make(requests, &keyed, &mut results)?;
         }
         Ok((0..requests.len())
             .filter_map(|number| results.remove(&number))
@@ -270,6 +272,7 @@ impl Exporter {
     /// Makes what the cache does not have.
     fn make(
         &self,
+        requests: &[Request],
         missing: &[(usize, Resolved<'_>, Key)],
         results: &mut HashMap<usize, Result<Exported, Error>>,
     ) -> Result<(), Error> {
@@ -280,15 +283,15 @@ impl Exporter {
         let mut folders = Vec::new();
         for (number, resolved, key) in missing {
             // Another process may have made it while this one waited for the lock.
-            if let Some(exported) = self.cache.get(key) {
-                results.insert(*number, Ok(exported));
+            if let Some(kept) = self.cache.get(key, &requests[*number].to_string()) {
+                results.insert(*number, kept);
                 continue;
             }
             let folder = lock.staging().join(number.to_string());
             fs::create_dir(&folder).map_err(Error::io(&folder))?;
             folders.push((*number, resolved, key, folder));
         }
-        let requests = folders
+        let jobs = folders
             .iter()
             .map(|(_, resolved, _, folder)| resolved.job(folder))
             .collect();
@@ -298,12 +301,13 @@ impl Exporter {
             lock.staging(),
             Asked {
                 plant: self.plant.as_deref(),
-                requests,
+                requests: jobs,
             },
             self.timeout,
             |done, outcome| {
                 let (number, _, key, folder) = &folders[done];
-                results.insert(*number, outcome.and_then(|()| lock.publish(key, folder)));
+                let program = requests[*number].to_string();
+                results.insert(*number, lock.publish(key, &program, folder, outcome));
             },
         )
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use export::Exporter;
+use export::{Error, Exporter};
 
 use crate::scratch::{Scratch, contents, workspace};
 
@@ -181,4 +181,43 @@ fn an_export_is_made_once_and_again_when_a_byte_of_what_made_it_changes() {
         "{error}"
     );
     assert_eq!(scratch.starts(), 3);
+}
+
+#[test]
+fn the_exporters_refusal_is_kept_and_a_failure_of_python_is_not() {
+    let scratch = Scratch::new();
+    let plant = scratch.counting();
+    let refuses = |kind: &str| {
+        let body = format!(
+            "def program():\n    raise {kind}('no')\n\n\nprograms = {{\n    \"program\": program,\n}}\n"
+        );
+        scratch.listing(
+            "refused",
+            &format!("model = example_inputs = None\n\n\n{body}"),
+        );
+        let exporter = scratch.exporter().plant(&plant);
+        match exporter.all(&["refused/program".into()]).unwrap().remove(0) {
+            Err(Error::Python {
+                program,
+                kind,
+                message,
+                ..
+            }) => (program, kind, message),
+            other => panic!("{other:?}"),
+        }
+    };
+    let refusal = refuses("ValueError");
+    assert_eq!(
+        refusal,
+        ("refused/program".into(), "ValueError".into(), "no".into())
+    );
+    assert_eq!(refuses("ValueError"), refusal);
+    assert_eq!(scratch.starts(), 1, "the refusal was asked for twice");
+    refuses("MemoryError");
+    refuses("MemoryError");
+    assert_eq!(
+        scratch.starts(),
+        3,
+        "a failure was taken for the exporter's judgement"
+    );
 }
