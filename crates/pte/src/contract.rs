@@ -12,6 +12,7 @@ use crate::{CompileSpec, DType, Device, Layout, NamedData};
 
 /// A whole program: what [`Program::open`], [`Program::from_bytes`] and [`Program::read`] answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Program {
     /// The schema's version number; 0 in every program of ExecuTorch up to 1.5.1.
     pub version: u32,
@@ -25,6 +26,7 @@ pub struct Program {
 
 /// One method: what a caller hands over, what happens then, what comes back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Method {
     /// The name to load it by; `forward` unless the exporter was told otherwise.
     pub name: String,
@@ -54,6 +56,7 @@ pub struct Method {
 
 /// An input or an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Value {
@@ -97,6 +100,7 @@ pub enum Value {
 
 /// What a list holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ListKind {
     /// Integers.
@@ -113,6 +117,7 @@ pub enum ListKind {
 
 /// One tensor of a method, as the exporter described it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TensorInfo {
     /// Its index in the method's value table.
     pub value: u32,
@@ -139,6 +144,7 @@ pub struct TensorInfo {
 
 /// How far a tensor's sizes are fixed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Dynamism {
     /// Always as written.
@@ -151,6 +157,7 @@ pub enum Dynamism {
 
 /// A place in an arena.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Planned {
     /// The arena, by index into [`Method::arenas`].
     pub arena: u32,
@@ -160,6 +167,7 @@ pub struct Planned {
 
 /// Where a tensor's contents come from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum TensorData {
     /// A segment of the file.
@@ -186,6 +194,7 @@ pub enum TensorData {
 
 /// One buffer that the runtime reserves at load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Arena {
     /// Its bytes.
     pub nbytes: u64,
@@ -195,6 +204,7 @@ pub struct Arena {
 
 /// One step of an execution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "step", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Step {
@@ -232,6 +242,7 @@ pub enum Step {
 
 /// A copy between host and device: `et_copy::_h2d_copy.out` or `et_copy::_d2h_copy.out`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copy {
     /// Which way.
     pub direction: Direction,
@@ -247,6 +258,7 @@ pub struct Copy {
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the host to the device (`h2d`).
@@ -257,6 +269,7 @@ pub enum Direction {
 
 /// A call of a delegate.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelegateCall {
     /// The delegate, by index into [`Method::delegates`].
     pub delegate: u32,
@@ -268,6 +281,7 @@ pub struct DelegateCall {
 
 /// A call of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OperatorCall {
     /// The operator, as `name.overload`.
     pub name: Arc<str>,
@@ -277,6 +291,7 @@ pub struct OperatorCall {
 
 /// Something compiled for a backend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Delegate {
     /// The name of the backend that must be registered to run it, such as `CudaBackend`.
     pub id: Arc<str>,
@@ -291,6 +306,7 @@ pub struct Delegate {
 
 /// A piece of the file that means nothing to the runtime itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Blob {
     /// The segment that holds it, by index into [`Layout::segments`]; `None` if it is in the program part.
     pub segment: Option<u32>,
@@ -302,6 +318,7 @@ pub struct Blob {
 
 /// Copies of one execution, each way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copied {
     /// From the host to the device.
     pub host_to_device: CopiedBytes,
@@ -311,6 +328,7 @@ pub struct Copied {
 
 /// Copies of one execution in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopiedBytes {
     /// How many copies.
     pub copies: u32,
@@ -391,6 +409,16 @@ impl Method {
             .iter()
             .filter(|arena| arena.device == device)
             .fold(0, |sum, arena| sum.saturating_add(arena.nbytes))
+    }
+
+    /// Whether the inputs, or the outputs, are on more than one device: a caller who treats them alike is wrong about some.
+    pub fn is_mixed(&self) -> bool {
+        fn differ<'a>(mut tensors: impl Iterator<Item = &'a TensorInfo>) -> bool {
+            tensors
+                .next()
+                .is_some_and(|first| tensors.any(|tensor| tensor.device != first.device))
+        }
+        differ(self.input_tensors()) || differ(self.output_tensors())
     }
 
     /// The copies between host and device that are in the chain, in order.

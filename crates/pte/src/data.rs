@@ -20,6 +20,7 @@ const HEAD_BYTES: usize = HEADER_OFFSET + HEADER_BYTES;
 
 /// A data file: the names in it, and the size of what each stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataFile {
     /// The entries, in the file's order.
     pub entries: Vec<DataEntry>,
@@ -29,6 +30,7 @@ pub struct DataFile {
 
 /// One piece of data in a data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataEntry {
     /// Its name.
     pub key: String,
@@ -40,6 +42,7 @@ pub struct DataEntry {
 
 /// The description of a tensor in a data file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DataTensor {
     /// The type of its elements.
     pub dtype: DType,

@@ -9,6 +9,7 @@ macro_rules! dtypes {
     ($($variant:ident = $code:literal, $name:literal, $size:literal;)*) => {
         /// The type of a tensor's elements, named and serialised as PyTorch does (`"float32"`).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum DType {
             $(
                 #[doc = concat!("`", $name, "`, ", stringify!($size), " byte(s) an element.")]

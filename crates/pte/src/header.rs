@@ -18,6 +18,7 @@ const HEADER_MINIMUM: u32 = 24;
 /// The header that `to_executorch` puts at byte 8 of a file with segments. Its numbers are the file's own, unchecked
 /// against each other only here: a [`Program`](crate::Program) holds one whose parts lie in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExtendedHeader {
     /// Bytes of the header itself. Below 32 it has no `segment_data_size`.
     pub header_bytes: u32,
@@ -31,6 +32,7 @@ pub struct ExtendedHeader {
 
 /// One contiguous piece of data behind the program part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Segment {
     /// Where it begins, in bytes from the start of the file.
     pub offset: u64,
@@ -40,6 +42,7 @@ pub struct Segment {
 
 /// Data with a name that a delegate, or a tensor, asks the runtime for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NamedData {
     /// The name.
     pub key: String,
@@ -51,6 +54,7 @@ pub struct NamedData {
 
 /// Where everything lies in the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layout {
     /// The file's size in bytes, with whatever follows the program in it.
     pub file_bytes: u64,

@@ -22,6 +22,7 @@
 mod contract;
 mod data;
 mod device;
+pub mod diff;
 mod dtype;
 mod error;
 #[cfg(not(target_family = "wasm"))]
@@ -29,6 +30,7 @@ mod file;
 mod generated;
 mod header;
 mod keys;
+pub mod lint;
 mod names;
 mod parse;
 mod shape;

@@ -1,4 +1,4 @@
-//! Names for inputs and outputs, out of the PyTree that the exporter leaves in the file.
+//! Names for inputs and outputs, out of the pytree that the exporter leaves in the file.
 //!
 //! A `.pte` does not name its inputs. It does hold how PyTorch flattened the call's arguments and results
 //! (`ContainerMetadata`), and with it the keys of keyword arguments and of dictionaries.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// One compile spec of a delegate: `target_device` = `cuda:0`, for example.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CompileSpec {
     /// The name of the spec, as the partitioner gave it.
     pub key: String,
@@ -14,6 +15,7 @@ pub struct CompileSpec {
 /// The value of a compile spec. The file has bytes, and most of them are text; serialised as a string, or as
 /// `{"hex": "04"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum SpecValue {
     /// Printable UTF-8.

@@ -103,25 +103,8 @@ pub fn wheel() -> PathBuf {
 fn export() -> PathBuf {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     let wheel = wheel();
-    let mut key = DefaultHasher::new();
-    for source in ["programs.py", "method_meta.cpp"] {
-        fs::read(sources.join(source)).unwrap().hash(&mut key);
-    }
-    // Not their version: somebody may have changed an installed file.
-    for part in [
-        "exir",
-        "backends",
-        "export",
-        "extension/flat_tensor",
-        "examples/models",
-        "schema",
-        "lib",
-        "data/bin",
-    ] {
-        stamp(&wheel.join(part), &mut key);
-    }
-    let folder =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{:016x}", key.finish()));
+    let key = key(&sources, &wheel);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("programs-{key:016x}"));
     if folder.is_dir() {
         return folder;
     }
@@ -150,6 +133,11 @@ fn export() -> PathBuf {
         .arg("-L")
         .arg(lib)
         .arg("-lexecutorch"));
+    assert_eq!(
+        self::key(&sources, &wheel),
+        key,
+        "the installed ExecuTorch changed while it exported: run the tests again"
+    );
     // Another process may have been faster, and then its files are as good.
     if fs::rename(&unfinished, &folder).is_err() {
         fs::remove_dir_all(&unfinished).unwrap();
@@ -157,23 +145,41 @@ fn export() -> PathBuf {
     folder
 }
 
-/// Puts the name, size and time of every file below into the key.
-fn stamp(path: &Path, key: &mut DefaultHasher) {
-    let mut entries: Vec<_> = fs::read_dir(path)
-        .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-        .map(Result::unwrap)
-        .collect();
+/// The bytes of everything that goes into the programs. A version would not do: an installed file may have been changed.
+fn key(sources: &Path, wheel: &Path) -> u64 {
+    let mut key = DefaultHasher::new();
+    for source in ["programs.py", "method_meta.cpp"] {
+        fs::read(sources.join(source)).unwrap().hash(&mut key);
+    }
+    for part in [
+        "exir",
+        "backends",
+        "export",
+        "extension/flat_tensor",
+        "examples/models",
+        "schema",
+        "lib",
+        "data/bin",
+    ] {
+        hash(&wheel.join(part), &mut key);
+    }
+    key.finish()
+}
+
+fn hash(path: &Path, key: &mut DefaultHasher) {
+    let entries = fs::read_dir(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut entries: Vec<_> = entries.map(Result::unwrap).collect();
     entries.sort_by_key(fs::DirEntry::file_name);
     for entry in entries {
+        let path = entry.path();
         // Python writes its own cache files at any time.
-        if entry.file_name() == "__pycache__" {
+        if path.ends_with("__pycache__") {
             continue;
         }
-        let metadata = entry.metadata().unwrap();
-        if metadata.is_dir() {
-            stamp(&entry.path(), key);
+        if path.is_dir() {
+            hash(&path, key);
         } else {
-            (entry.path(), metadata.len(), metadata.modified().unwrap()).hash(key);
+            (entry.file_name(), fs::read(&path).unwrap()).hash(key);
         }
     }
 }

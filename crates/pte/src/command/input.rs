@@ -1,0 +1,33 @@
+//! Programs from files, and from standard input where a file is called `-`.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use pte::{Error, Limits, Program};
+
+/// A program, or why there is none, with the name that it was asked for by.
+pub(crate) struct Input {
+    pub name: String,
+    pub program: Result<Program, Error>,
+}
+
+impl Input {
+    pub(crate) fn read(path: &Path) -> Self {
+        if path.as_os_str() == OsStr::new("-") {
+            let path = PathBuf::from("standard input");
+            let program = Program::from_stream(std::io::stdin().lock(), Limits::DEFAULT);
+            let program = program.map_err(|error| Error::File {
+                path,
+                error: Box::new(error),
+            });
+            return Self {
+                name: "-".into(),
+                program,
+            };
+        }
+        Self {
+            name: path.display().to_string(),
+            program: Program::open(path),
+        }
+    }
+}
