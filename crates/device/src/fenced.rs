@@ -957,7 +957,7 @@ mod tests {
             assert_eq!(device.counters().races, before + 1);
         }
 
-        // Two readers; one stream; a synchronise; a copy on the legacy stream.
+        // Two readers; one stream; a synchronise; a copy on the legacy stream between what would race.
         let before = device.counters().races;
         enqueue(&device, one, a, b);
         enqueue(&device, two, a, c);
@@ -971,6 +971,12 @@ mod tests {
         enqueue(&device, one, a, b);
         device.duplicate(other, b, 16).unwrap();
         enqueue(&device, two, b, c);
+        enqueue(
+            &device,
+            device.stream(),
+            b,
+            Memory::allocate(&device, 16).unwrap(),
+        );
         device.synchronize().unwrap();
         assert_eq!(
             (first(&device, b), first(&device, c), first(&device, other)),

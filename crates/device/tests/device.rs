@@ -56,10 +56,13 @@ fn float<'a, T: Element>(buffer: &'a Buffer<T>, sizes: &[i32]) -> TensorRef<'a> 
 
 /// The same for the `executorch` crate's own module.
 fn on_device(buffer: &Buffer<f32>) -> TensorPtr<'_, View<f32>> {
+    on_device_at(buffer.as_ptr())
+}
+
+fn on_device_at<'a>(address: *const f32) -> TensorPtr<'a, View<f32>> {
     let cuda = executorch_device::Device::new(DeviceType::Cuda, 0);
-    // SAFETY: the buffer has that many elements and outlives the tensor; no test reads it on the host.
-    let tensor =
-        unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), SIZES).device(cuda) };
+    // SAFETY: every test keeps the memory for as long as the tensor, and reads none of it on the host.
+    let tensor = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(address, SIZES).device(cuda) };
     tensor.build().unwrap()
 }
 
@@ -511,11 +514,12 @@ fn every_operator_equals_eager_pytorch_bit_for_bit() {
         gpu.synchronize().unwrap();
         assert_eq!(outputs.len(), 3);
         for (index, expected) in program.eager.outputs.iter().enumerate() {
-            assert_eq!(
-                read_output(gpu, &outputs.tensor(index).unwrap()),
-                expected.f32().unwrap(),
-                "output {index}"
-            );
+            let result = read_output(gpu, &outputs.tensor(index).unwrap());
+            let bytes: Vec<u8> = result
+                .iter()
+                .flat_map(|value| value.to_le_bytes())
+                .collect();
+            assert_eq!(bytes, expected.bytes, "output {index}");
         }
     });
 }
@@ -942,6 +946,113 @@ fn nothing_leaks_when_loading_stops_half_way() {
     });
 }
 
+/// A program's bytes with the first `written` replaced by as many others.
+fn replaced(program: &[u8], written: &[u8], planted: &[u8]) -> Vec<u8> {
+    assert_eq!(written.len(), planted.len());
+    let at = program
+        .windows(written.len())
+        .position(|window| window == written)
+        .unwrap();
+    let mut changed = program.to_vec();
+    changed[at..at + planted.len()].copy_from_slice(planted);
+    changed
+}
+
+#[test]
+fn a_blob_that_does_not_match_its_program_or_its_data_is_refused() {
+    isolated(|| {
+        let gpu = device::install().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("changed.pte");
+
+        let program = std::fs::read(add("h1d1_i0o1").pte).unwrap();
+        let without_b = replaced(&program, br#",{"name":"b","dtype":"float32"}"#, &[b' '; 31]);
+        std::fs::write(
+            &path,
+            replaced(&without_b, br#"["a","b"]"#, br#"["a","a"]"#),
+        )
+        .unwrap();
+        let (a, b) = (
+            gpu.buffer(&[0.0_f32; 64]).unwrap(),
+            gpu.buffer(&[0.0_f32; 64]).unwrap(),
+        );
+        let mut module = Module::load(&path).unwrap();
+        let error = module
+            .forward([float(&a, &SIZES), float(&b, &SIZES)])
+            .unwrap_err();
+        assert_eq!(error.code(), 0x12);
+        let expected =
+            "method forward: the recipe has 1 inputs and 1 outputs, the runtime passes 3 tensors";
+        assert_eq!(error.log()[0], expected);
+
+        let program = own("layers");
+        let bytes = std::fs::read(&program.pte).unwrap();
+        std::fs::write(
+            &path,
+            replaced(&bytes, br#""sizes":[8,8]"#, br#""sizes":[8,4]"#),
+        )
+        .unwrap();
+        let error = load_with_data(&path, &program.ptd[0])
+            .load_method("layers")
+            .unwrap_err();
+        assert_eq!(error.code(), 0x24);
+        assert!(
+            error.log()[0].contains("sizes [8, 4] take 128 bytes, the data under its key has 256"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn tensors_that_no_operator_takes_are_refused_by_name() {
+    isolated(|| {
+        let gpu = device::install().unwrap();
+        let memory = gpu.buffer(&[0.0_f32; 64]).unwrap();
+        for (program, dtype, sizes) in [
+            ("integers", ScalarType::Int, &[8, 8][..]),
+            ("channels_last", ScalarType::Float, &[1, 4, 4, 4][..]),
+        ] {
+            let mut module = load(&own(program));
+            let tensor = || TensorRef::over(&memory, dtype, sizes).unwrap();
+            let error = module.execute("add", [tensor(), tensor()]).unwrap_err();
+            assert_eq!(error.code(), 0x1, "{error}");
+            assert_eq!(
+                error.log()[0],
+                "method add: input 0 is not a contiguous float32 tensor"
+            );
+        }
+
+        let mut module = executorch::module::Module::new(add("h1d1_i0o1").pte);
+        let (shifted, b) = (
+            on_device_at(memory.as_ptr().wrapping_byte_add(2)),
+            gpu.buffer(&[0.0_f32; 64]).unwrap(),
+        );
+        module
+            .forward(&[shifted.into_evalue(), on_device(&b).into_evalue()])
+            .unwrap_err();
+        let log = gpu.take_log();
+        assert!(
+            log.iter()
+                .any(|line| line == "method forward: input 0 is not aligned to 4 bytes"),
+            "{log:?}"
+        );
+    });
+}
+
+#[test]
+fn the_log_keeps_its_last_lines() {
+    isolated(|| {
+        let gpu = device::install().unwrap();
+        for line in 0..5000 {
+            executorch_device::log(executorch_device::LogLevel::Info, &format!("line {line}"));
+        }
+        let log = gpu.take_log();
+        assert_eq!(log.len(), 4096);
+        assert_eq!((&*log[0], &*log[4095]), ("line 904", "line 4999"));
+        assert!(gpu.take_log().is_empty());
+    });
+}
+
 #[test]
 fn another_blob_is_refused_with_its_reason() {
     isolated(|| {
@@ -966,14 +1077,8 @@ fn another_blob_is_refused_with_its_reason() {
             ),
         ];
         for (written, planted, expected) in cases {
-            let at = program
-                .windows(written.len())
-                .position(|window| window == written)
-                .unwrap();
-            let mut changed = program.clone();
-            changed[at..at + planted.len()].copy_from_slice(planted);
             let path = folder.path().join("changed.pte");
-            std::fs::write(&path, changed).unwrap();
+            std::fs::write(&path, replaced(&program, written, planted)).unwrap();
             let error = Module::load(&path)
                 .unwrap()
                 .load_method("forward")

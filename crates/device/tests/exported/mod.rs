@@ -21,12 +21,14 @@ const ADD: [&str; 5] = [
     "h1d1_i0o0",
 ];
 const MLP: [&str; 1] = ["h1d1_i0o1"];
-const OWN: [&str; 7] = [
+const OWN: [&str; 9] = [
     "dynamic",
     "dynamic_caller",
     "methods",
     "every_operator",
     "untagged",
+    "integers",
+    "channels_last",
     "layers",
     "other_layers",
 ];

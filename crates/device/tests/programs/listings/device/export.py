@@ -1,5 +1,7 @@
 """Programs for the device's own tests: what the models of `crates/export` do not have."""
 
+from unittest import mock
+
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -12,6 +14,7 @@ from executorch.exir.backend.compile_spec_schema import CompileSpec
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
 from executorch.exir.passes.propagate_device_pass import TARGET_DEVICE_COMPILE_SPEC_KEY
+from guide_export import operators
 
 
 def eighths(*sizes: int) -> torch.Tensor:
@@ -60,9 +63,7 @@ class Layers(torch.nn.Module):
         self.second = torch.nn.Parameter(eighths(8, 8) + last)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return torch.nn.functional.linear(
-            torch.nn.functional.linear(x, self.first), self.second
-        )
+        return torch.nn.functional.linear(torch.nn.functional.linear(x, self.first), self.second)
 
 
 def paired(
@@ -77,17 +78,9 @@ def paired(
     batch = torch.export.Dim("rows", min=rows[0], max=rows[1]) if rows else None
     shapes = tuple({0: batch} for _ in inputs) if batch else None
     return to_edge_transform_and_lower(
-        {
-            name: torch.export.export(model, inputs, dynamic_shapes=shapes)
-            for name, model in models.items()
-        },
+        {name: torch.export.export(model, inputs, dynamic_shapes=shapes) for name, model in models.items()},
         partitioner={
-            name: [
-                CudaPartitioner(
-                    [CudaBackend.generate_method_name_compile_spec(name), target]
-                )
-            ]
-            for name in models
+            name: [CudaPartitioner([CudaBackend.generate_method_name_compile_spec(name), target])] for name in models
         },
     ).to_executorch(
         ExecutorchBackendConfig(
@@ -148,6 +141,23 @@ def untagged() -> ExecutorchProgramManager:
     return paired({"add": model["add"]}, TWO, target_device="cpu")
 
 
+def unchecked(inputs: tuple[torch.Tensor, ...]) -> ExecutorchProgramManager:
+    """`a + b` of tensors that the exporting side would refuse, without its check."""
+    with mock.patch.object(operators, "_check_layout", lambda *_: None):
+        return paired({"add": model["add"]}, inputs)
+
+
+def integers() -> ExecutorchProgramManager:
+    """`a + b` of int32."""
+    return unchecked(tuple(x.to(torch.int32) for x in TWO))
+
+
+def channels_last() -> ExecutorchProgramManager:
+    """`a + b` whose innermost dimension is not the last one."""
+    x = eighths(1, 4, 4, 4).to(memory_format=torch.channels_last)
+    return unchecked((x, x.clone()))
+
+
 def layers() -> ExecutorchProgramManager:
     """Two layers."""
     return paired({"layers": model["layers"]}, ONE)
@@ -164,6 +174,8 @@ programs = {
     "methods": methods,
     "every_operator": every_operator,
     "untagged": untagged,
+    "integers": integers,
+    "channels_last": channels_last,
     "layers": layers,
     "other_layers": other_layers,
 }
