@@ -105,6 +105,13 @@ class Sandwich(torch.nn.Module):
         return torch.sin(a + b) + b
 
 
+class HostFirst(torch.nn.Module):
+    """An operator for the host on one input, then a sum for the delegate with the other."""
+
+    def forward(self, a, b):
+        return torch.sin(a) + b
+
+
 class Named(torch.nn.Module):
     def forward(self, x, *, scale, extras):
         return {"scaled": x * scale, "rest": [extras["left"], x + extras["right"]]}
@@ -154,19 +161,16 @@ def lower(model, args, *partitioners, kwargs=None, dynamic=None, **settings) -> 
     return to_edge_transform_and_lower(exported, partitioner=list(partitioners)).to_executorch(config(**settings))
 
 
-def two_methods(**settings) -> ExecutorchProgramManager:
+def two_methods(models: dict, paired: str) -> ExecutorchProgramManager:
+    """Two methods, one of them with its inputs and outputs on the device."""
     edge = to_edge_transform_and_lower(
-        {"forward": export(Add(), FLOATS), "encode": export(Mlp(), (torch.ones(2, 8),))},
-        partitioner={"forward": [cuda("forward")], "encode": [cuda("encode")]},
+        {name: export(model, args) for name, (model, args) in models.items()},
+        partitioner={name: [cuda(name)] for name in models},
     )
-    paired = PropagateDeviceConfig(skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True)
-    unplanned = MemoryPlanningPass(alloc_graph_input=False)
+    skip = PropagateDeviceConfig(skip_h2d_for_method_inputs=True, skip_d2h_for_method_outputs=True)
+    planning = {name: MemoryPlanningPass(alloc_graph_input=name != paired) for name in models}
     return edge.to_executorch(
-        ExecutorchBackendConfig(
-            propagate_device_config={"forward": paired},
-            memory_planning_pass={"forward": unplanned, "encode": MemoryPlanningPass()},
-            **settings,
-        )
+        ExecutorchBackendConfig(propagate_device_config={paired: skip}, memory_planning_pass=planning)
     )
 
 
@@ -234,7 +238,13 @@ programs |= {
     "mlp_paired": lambda: lower(Mlp(), (torch.ones(2, 8),), cuda(), h=True, d=True, i=False),
     "dynamic": lambda: lower(Add(), FLOATS, cuda(), dynamic=batch),
     "dynamic_paired": lambda: lower(Add(), FLOATS, cuda(), dynamic=batch, h=True, d=True, i=False),
-    "two_methods": two_methods,
+    "dynamic_unplanned": lambda: lower(Add(), FLOATS, cuda(), dynamic=batch, h=True, d=True, i=False, o=False),
+    "two_methods": lambda: two_methods(
+        {"forward": (Add(), FLOATS), "encode": (Mlp(), (torch.ones(2, 8),))}, paired="forward"
+    ),
+    "prefill_decode": lambda: two_methods({"prefill": (Add(), FLOATS), "decode": (Add(), FLOATS)}, paired="prefill"),
+    "host_first": lambda: lower(HostFirst(), FLOATS, DeviceAwarePartitioner(), i=False),
+    "mixed": lambda: lower(HostFirst(), FLOATS, DeviceAwarePartitioner(), h=True, d=True, i=False),
     "sandwich": lambda: lower(Sandwich(), FLOATS, DeviceAwarePartitioner()),
     "sandwich_second_device": lambda: lower(Sandwich(), FLOATS, DeviceAwarePartitioner("cuda:1")),
     "second_device": lambda: lower(Add(), FLOATS, cuda(device="cuda:1"), h=True, d=True, i=False),

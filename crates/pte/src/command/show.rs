@@ -286,12 +286,12 @@ fn section(program: &Program, method: &Method) -> String {
 
 /// The parts with arrows between them, in lines that fit.
 fn wrap(parts: &[String]) -> String {
-    const WIDTH: usize = 110;
+    const WIDTH: usize = 120;
     let mut lines = vec!["  ".to_owned()];
     for (index, part) in parts.iter().enumerate() {
         let arrow = if index == 0 { "" } else { " ─▶ " };
         let line = lines.last_mut().map_or(0, |line| line.chars().count());
-        if line + arrow.len() + part.chars().count() > WIDTH && line > 4 {
+        if line + arrow.chars().count() + part.chars().count() > WIDTH && line > 4 {
             lines.push("    ".to_owned());
         }
         if let Some(line) = lines.last_mut() {

@@ -116,6 +116,15 @@ fn list<T: std::fmt::Display>(items: &[T]) -> String {
     }
 }
 
+/// Where a device is, after `on`.
+fn on(device: Device) -> String {
+    if device == Device::CPU {
+        "the host".into()
+    } else {
+        device.to_string()
+    }
+}
+
 fn plural(count: impl Into<u64>, word: &str) -> String {
     let count = count.into();
     format!("{count} {word}{}", if count == 1 { "" } else { "s" })
@@ -294,10 +303,11 @@ impl<'a> Found<'a> {
             self.method.arenas[planned.arena as usize].device
         });
         let message = format!(
-            "{} {} marked as {} memory and planned in memory of {arena}",
+            "{} {} marked as {} memory and planned on {}",
             list(&subjects),
             is(subjects.len()),
-            tensor.device
+            tensor.device,
+            on(arena)
         );
         let answer = self.not_backed(tensor.value);
         let mut found = finding(
@@ -452,7 +462,7 @@ impl<'a> Found<'a> {
             let subjects = side.into_iter().map(|(subject, _)| subject).collect();
             let places: Vec<String> = places
                 .iter()
-                .map(|(device, subjects)| format!("{} on {device}", list(subjects)))
+                .map(|(device, subjects)| format!("{} on {}", list(subjects), on(*device)))
                 .collect();
             let message = format!("the {what} are on different devices: {}", list(&places));
             let mut found = finding(Rule::MixedContract, Level::Warning, subjects, message);
@@ -485,7 +495,7 @@ impl<'a> Found<'a> {
                 } else {
                     "not planned"
                 },
-                first.device
+                on(first.device)
             );
             let copied = self.method.copies().any(|copy| copy.to == first.value);
             let subjects: Vec<Subject> = wrong.iter().map(|(subject, _)| subject.clone()).collect();
@@ -970,8 +980,9 @@ fn methods_disagree(program: &Program, findings: &mut Vec<Finding>) {
                 continue;
             };
             let message = format!(
-                "{output} is on {}, and {input} of `{name}`, of the same shape, is wanted on {device}",
-                given.device
+                "{output} is on {}, and {input} of `{name}`, of the same shape, is wanted on {}",
+                on(given.device),
+                on(*device)
             );
             let found = finding(Rule::MethodsDisagree, Level::Note, vec![output], message);
             findings.push(Finding {

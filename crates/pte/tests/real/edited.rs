@@ -1,17 +1,20 @@
 //! Programs that verify as data and contradict themselves: real ones, with one number or name changed by hand.
 
 use std::fs;
+use std::io::Write;
 use std::process::Command;
 
 use flatbuffers::FlatBufferBuilder;
 use pte::{Error, Program};
 use serde_json::{Value, json};
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::flat::program_generated::executorch_flatbuffer as schema;
 use crate::programs::{one, wheel};
 
-/// The exporter's plan of this program after `edit`, written by `flatc` and read. Constants and delegates are inline.
-fn read(name: &str, edit: impl FnOnce(&mut Value)) -> Result<Program, Error> {
+/// The exporter's plan of this program after `edit`, written by `flatc` as `edited.pte`. Constants and delegates are
+/// inline.
+pub fn write(name: &str, edit: impl FnOnce(&mut Value)) -> TempDir {
     let mut plan = one(name).plan.clone();
     edit(&mut plan);
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -28,10 +31,44 @@ fn read(name: &str, edit: impl FnOnce(&mut Value)) -> Result<Program, Error> {
         .output()
         .unwrap();
     assert!(written.status.success(), "{written:?}");
-    Program::open(folder.path().join("edited.pte")).map_err(|error| match error {
+    folder
+}
+
+fn read(name: &str, edit: impl FnOnce(&mut Value)) -> Result<Program, Error> {
+    Program::open(write(name, edit).path().join("edited.pte")).map_err(|error| match error {
         Error::File { error, .. } => *error,
         other => panic!("{other}"),
     })
+}
+
+/// A program whose only arena is on a device of type 7, written by hand: `flatc` holds an enum against the schema.
+pub fn unnamed_arena_device() -> NamedTempFile {
+    let exported = one(PAIRED);
+    let mut bytes = exported.bytes.clone();
+    let part = schema::root_as_program(&bytes[..exported.program().layout.program_bytes as usize])
+        .unwrap();
+    let entry = part
+        .execution_plan()
+        .unwrap()
+        .get(0)
+        .non_const_buffer_device()
+        .unwrap()
+        .get(0);
+    let at = entry._tab.loc()
+        + usize::from(
+            entry
+                ._tab
+                .vtable()
+                .get(schema::NonConstBufferDevice::VT_DEVICE_TYPE),
+        );
+    assert_eq!(bytes[at], 1);
+    bytes[at] = 7;
+    let mut file = tempfile::Builder::new()
+        .suffix(".pte")
+        .tempfile_in(env!("CARGO_TARGET_TMPDIR"))
+        .unwrap();
+    file.write_all(&bytes).unwrap();
+    file
 }
 
 /// `flatc` knows absent fields, not null ones.
@@ -55,7 +92,7 @@ fn plan(program: &mut Value) -> &mut Value {
     &mut program["execution_plan"][0]
 }
 
-fn value(program: &mut Value, index: usize) -> &mut Value {
+pub fn value(program: &mut Value, index: usize) -> &mut Value {
     &mut plan(program)["values"][index]["val"]
 }
 

@@ -1,5 +1,6 @@
 //! `pte` on programs of ExecuTorch's own exporter, held against that exporter and against ExecuTorch's own runtime.
 
+mod answers;
 mod data;
 mod edited;
 #[path = "../../src/generated/mod.rs"]

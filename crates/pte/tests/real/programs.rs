@@ -114,25 +114,10 @@ fn export() -> PathBuf {
         .args(["-W", "ignore"])
         .arg(sources.join("programs.py"))
         .arg(&unfinished));
-    let include = wheel.join("include");
-    let lib = fs::canonicalize(wheel.join("lib")).unwrap();
-    run(Command::new("g++")
-        .args([
-            "-std=c++17",
-            "-Wno-deprecated-declarations",
-            "-DC10_USING_CUSTOM_GENERATED_MACROS",
-            "-I",
-        ])
-        .arg(&include)
-        .arg("-I")
-        .arg(include.join("executorch/runtime/core/portable_type/c10"))
-        .arg(sources.join("method_meta.cpp"))
-        .arg("-o")
-        .arg(unfinished.join("method_meta"))
-        .arg(format!("-Wl,-rpath,{}", lib.display()))
-        .arg("-L")
-        .arg(lib)
-        .arg("-lexecutorch"));
+    build(
+        &sources.join("method_meta.cpp"),
+        &unfinished.join("method_meta"),
+    );
     assert_eq!(
         self::key(&sources, &wheel),
         key,
@@ -143,6 +128,39 @@ fn export() -> PathBuf {
         fs::remove_dir_all(&unfinished).unwrap();
     }
     folder
+}
+
+/// Builds one of the C++ programs beside this file against the installed ExecuTorch, and answers where it lies.
+pub fn compile(name: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+        .with_extension("cpp");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    build(&source, &program);
+    program
+}
+
+fn build(source: &Path, program: &Path) {
+    let include = wheel().join("include");
+    let lib = fs::canonicalize(wheel().join("lib")).unwrap();
+    run(Command::new("g++")
+        .args([
+            "-std=c++17",
+            "-Wno-deprecated-declarations",
+            "-DC10_USING_CUSTOM_GENERATED_MACROS",
+            "-I",
+        ])
+        .arg(&include)
+        .arg("-I")
+        .arg(include.join("executorch/runtime/core/portable_type/c10"))
+        .arg(source)
+        .arg("-o")
+        .arg(program)
+        .arg(format!("-Wl,-rpath,{}", lib.display()))
+        .arg("-L")
+        .arg(lib)
+        .args(["-lexecutorch", "-ldl"]));
 }
 
 /// The bytes of everything that goes into the programs. A version would not do: an installed file may have been changed.
