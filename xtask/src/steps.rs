@@ -37,7 +37,7 @@ const STEPS: &[Step] = &[
         summary: "the Rust code is formatted",
         part_of: None,
         needs_setup: false,
-        run: Run::Cargo(&["fmt", "--all", "--check"]),
+        run: Run::Cargo(&["fmt", "--all", "--check", "--message-format", "short"]),
     },
     Step {
         name: "python",
