@@ -8,29 +8,42 @@ use executorch::tensor::{TensorPtr, TensorPtrBuilder, View};
 
 // ANCHOR: on_device
 /// A tensor of `sizes` over memory that is already on the device.
-pub fn on_device<const N: usize>(buffer: &Buffer<f32>, sizes: [i32; N]) -> TensorPtr<'_, View<f32>> {
+pub fn on_device<const N: usize>(
+    buffer: &Buffer<f32>,
+    sizes: [i32; N],
+) -> TensorPtr<'_, View<f32>> {
     assert_eq!(buffer.len() as i32, sizes.iter().product::<i32>());
     let cuda = Device::new(DeviceType::Cuda, 0);
     // SAFETY: the buffer is on device 0, holds as many elements as the sizes say, and outlives the tensor.
-    let tensor = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes).device(cuda) };
+    let tensor = unsafe {
+        TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes).device(cuda)
+    };
     tensor.build().expect("contiguous sizes have valid strides")
 }
 // ANCHOR_END: on_device
 
 // ANCHOR: tagged_cpu
 /// The mistake: the same tensor without `.device(…)`, so that it says it is on the host.
-pub fn tagged_cpu<const N: usize>(buffer: &Buffer<f32>, sizes: [i32; N]) -> TensorPtr<'_, View<f32>> {
+pub fn tagged_cpu<const N: usize>(
+    buffer: &Buffer<f32>,
+    sizes: [i32; N],
+) -> TensorPtr<'_, View<f32>> {
     // SAFETY: none; what this guide shows is what comes of it.
-    let tensor = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes) };
+    let tensor =
+        unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes) };
     tensor.build().expect("contiguous sizes have valid strides")
 }
 // ANCHOR_END: tagged_cpu
 
 /// A tensor of `sizes` over host memory.
-pub fn on_host<const N: usize>(data: &[f32], sizes: [i32; N]) -> TensorPtr<'_, View<f32>> {
+pub fn on_host<const N: usize>(
+    data: &[f32],
+    sizes: [i32; N],
+) -> TensorPtr<'_, View<f32>> {
     assert_eq!(data.len() as i32, sizes.iter().product::<i32>());
     // SAFETY: the slice holds as many elements as the sizes say.
-    let tensor = unsafe { TensorPtrBuilder::<View<f32>>::from_slice(data).sizes(sizes) };
+    let tensor =
+        unsafe { TensorPtrBuilder::<View<f32>>::from_slice(data).sizes(sizes) };
     tensor.build().expect("contiguous sizes have valid strides")
 }
 
@@ -38,7 +51,12 @@ pub fn on_host<const N: usize>(data: &[f32], sizes: [i32; N]) -> TensorPtr<'_, V
 pub fn host_values(result: &EValue<'_>) -> Vec<f32> {
     let tensor = result.as_tensor();
     assert!(tensor.device().is_cpu(), "the result is not on the host");
-    tensor.into_typed::<f32>().as_array_dyn().iter().copied().collect()
+    tensor
+        .into_typed::<f32>()
+        .as_array_dyn()
+        .iter()
+        .copied()
+        .collect()
 }
 
 /// The address of a float32 result, wherever it is.
@@ -50,7 +68,11 @@ pub fn address(result: &EValue<'_>) -> *const f32 {
 pub fn placement<'a>(tensors: impl Iterator<Item = &'a pte::TensorInfo>) -> String {
     let mut words: Vec<String> = tensors
         .map(|tensor| {
-            let planned = if tensor.planned.is_some() { "planned" } else { "unplanned" };
+            let planned = if tensor.planned.is_some() {
+                "planned"
+            } else {
+                "unplanned"
+            };
             format!("{planned}, {}", tensor.device.device_type)
         })
         .collect();

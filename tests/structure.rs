@@ -9,11 +9,31 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("device", &["executorch-device", "export"]),
     ("executorch-device", &[]),
     ("export", &[]),
-    ("listings", &["book", "device", "executorch-device", "export", "proof", "pte"]),
+    (
+        "listings",
+        &[
+            "book",
+            "device",
+            "executorch-device",
+            "export",
+            "proof",
+            "pte",
+        ],
+    ),
     ("proof", &[]),
     ("pte", &[]),
     ("snippets", &["executorch-device", "pte"]),
-    ("tests", &["book", "device", "executorch-device", "export", "proof", "pte"]),
+    (
+        "tests",
+        &[
+            "book",
+            "device",
+            "executorch-device",
+            "export",
+            "proof",
+            "pte",
+        ],
+    ),
     ("ui", &["executorch-device"]),
     ("xtask", &[]),
 ];
@@ -22,18 +42,38 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 fn dependencies_flow_one_way() {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .args([
+            "metadata",
+            "--format-version",
+            "1",
+            "--no-deps",
+            "--offline",
+        ])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()
         .expect("cargo metadata runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).expect("cargo metadata is JSON");
 
-    let allowed: BTreeMap<_, BTreeSet<_>> =
-        MAY_DEPEND_ON.iter().map(|(name, on)| (*name, on.iter().copied().collect())).collect();
+    let allowed: BTreeMap<_, BTreeSet<_>> = MAY_DEPEND_ON
+        .iter()
+        .map(|(name, on)| (*name, on.iter().copied().collect()))
+        .collect();
     let packages = metadata["packages"].as_array().expect("packages");
-    let ours: BTreeSet<&str> = packages.iter().filter_map(|package| package["name"].as_str()).collect();
-    assert_eq!(ours, allowed.keys().copied().collect(), "the table names every crate of the workspace, and no other");
+    let ours: BTreeSet<&str> = packages
+        .iter()
+        .filter_map(|package| package["name"].as_str())
+        .collect();
+    assert_eq!(
+        ours,
+        allowed.keys().copied().collect(),
+        "the table names every crate of the workspace, and no other"
+    );
 
     let mut wrong = Vec::new();
     for package in packages {

@@ -12,13 +12,24 @@ use proof::{claim, fact};
 fn main() -> Result<(), Box<dyn Error>> {
     let gpu = device::install()?;
     let program = pte("caller-output/caller_output")?;
-    let (host_a, host_b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+    let (host_a, host_b) = (
+        program.eager.inputs[0].f32()?,
+        program.eager.inputs[1].f32()?,
+    );
     let eager = program.eager.outputs[0].f32()?;
     let (buffer_a, buffer_b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
-    let planned = pte::Program::open(&program.pte)?.method("forward").ok_or("no method `forward`")?.planned_bytes();
+    let planned = pte::Program::open(&program.pte)?
+        .method("forward")
+        .ok_or("no method `forward`")?
+        .planned_bytes();
     println!("planned bytes: {planned}");
     fact(Exporter, "caller-output.planned_bytes", planned);
-    claim(Exporter, "caller-output.nothing-planned", "The program plans no memory at all: 0 bytes.", planned == 0);
+    claim(
+        Exporter,
+        "caller-output.nothing-planned",
+        "The program plans no memory at all: 0 bytes.",
+        planned == 0,
+    );
 
     let mut sum = gpu.empty::<f32>(64)?;
     let own_address = sum.as_ptr();
@@ -26,7 +37,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let a = TensorRef::over(&buffer_a, ScalarType::Float, &[8, 8])?;
     let b = TensorRef::over(&buffer_b, ScalarType::Float, &[8, 8])?;
     let mut module = Module::load(&program.pte)?;
-    module.set_output("forward", 0, TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?)?;
+    module.set_output(
+        "forward",
+        0,
+        TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?,
+    )?;
 
     let outputs = module.forward([&a, &b])?;
     gpu.synchronize()?;
@@ -34,7 +49,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let landed = outputs.tensor(0)?.data_ptr() as *const f32;
     let written = gpu.last_call()[2].data as *const f32;
     let first = gpu.read(landed, 64)?;
-    println!("the result is at the caller's address: {}", landed == own_address);
+    println!(
+        "the result is at the caller's address: {}",
+        landed == own_address
+    );
     println!("equals eager: {}", first == eager);
 
     // b + b, with nothing set anew.
@@ -57,11 +75,19 @@ fn main() -> Result<(), Box<dyn Error>> {
         "A second execution writes to the same buffer until another `set_output` replaces it.",
         second == twice_b && sum.read()? == twice_b,
     );
-    claim(StandIn, "caller-output.exact", "The result equals eager PyTorch bit for bit.", first == eager);
+    claim(
+        StandIn,
+        "caller-output.exact",
+        "The result equals eager PyTorch bit for bit.",
+        first == eager,
+    );
 
     // Forgotten: the public crate's `Module` has no `set_output`, so nobody can set one.
     let forgotten = executorch::module::Module::new(&program.pte)
-        .forward(&[on_device(&buffer_a, [8, 8]).into_evalue(), on_device(&buffer_b, [8, 8]).into_evalue()])
+        .forward(&[
+            on_device(&buffer_a, [8, 8]).into_evalue(),
+            on_device(&buffer_b, [8, 8]).into_evalue(),
+        ])
         .is_err();
     let null_output = gpu.last_call()[2].data.is_null();
     println!("no output set: the delegate gets a null pointer: {null_output}");
@@ -76,21 +102,30 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut host = vec![0.0_f32; 64];
     let host_address = host.as_ptr();
     let mut module = Module::load(&program.pte)?;
-    let accepted = module.set_output("forward", 0, TensorMut::host(&mut host, &[8, 8])?).is_ok();
-    let refused = module.forward([&a, &b]).err().ok_or("host memory was written")?;
+    let accepted = module
+        .set_output("forward", 0, TensorMut::host(&mut host, &[8, 8])?)
+        .is_ok();
+    let refused = module
+        .forward([&a, &b])
+        .err()
+        .ok_or("host memory was written")?;
     let offered = gpu.last_call()[2].data as *const f32;
     println!("host memory: accepted by `set_output`: {accepted}");
     claim(
         Runtime,
         "caller-output.host-accepted",
         "`set_output` accepts a host tensor; only the execution fails.",
-        accepted && offered == host_address && refused.kind() == Code::InvalidArgument,
+        accepted
+            && offered == host_address
+            && refused.kind() == Code::InvalidArgument,
     );
 
     // Too small.
     let mut small = gpu.empty::<f32>(32)?;
     let small = TensorMut::over(&mut small, ScalarType::Float, &[4, 8])?;
-    let too_small = Module::load(&program.pte)?.set_output("forward", 0, small).is_err();
+    let too_small = Module::load(&program.pte)?
+        .set_output("forward", 0, small)
+        .is_err();
     claim(
         Runtime,
         "caller-output.too-small",
@@ -103,16 +138,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     let planned = pte("caller-output/planned")?;
     let mut module = Module::load(&planned.pte)?;
     let refused = module
-        .set_output("forward", 0, TensorMut::over(&mut other, ScalarType::Float, &[8, 8])?)
+        .set_output(
+            "forward",
+            0,
+            TensorMut::over(&mut other, ScalarType::Float, &[8, 8])?,
+        )
         .err()
         .ok_or("`set_output` was accepted")?;
-    println!("planned output: {:?} ({:#x}): {}", refused.kind(), refused.code(), refused.log()[0]);
-    fact(Runtime, "caller-output.planned.error", format!("{:?}", refused.kind()));
-    fact(Runtime, "caller-output.planned.code", format!("{:#x}", refused.code()));
+    println!(
+        "planned output: {:?} ({:#x}): {}",
+        refused.kind(),
+        refused.code(),
+        refused.log()[0]
+    );
+    fact(
+        Runtime,
+        "caller-output.planned.error",
+        format!("{:?}", refused.kind()),
+    );
+    fact(
+        Runtime,
+        "caller-output.planned.code",
+        format!("{:#x}", refused.code()),
+    );
     fact(Runtime, "caller-output.planned.log", &refused.log()[0]);
 
     let kept = pte::Program::open(pte("caller-output/kept_copy")?.pte)?;
-    let output = kept.method("forward").and_then(|method| method.output_tensors().next()).ok_or("no output")?;
+    let output = kept
+        .method("forward")
+        .and_then(|method| method.output_tensors().next())
+        .ok_or("no output")?;
     claim(
         Exporter,
         "caller-output.needs-skip",

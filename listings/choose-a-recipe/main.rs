@@ -5,7 +5,9 @@ use std::fs;
 
 use executorch::evalue::IntoEValue;
 use executorch_device::{Module, ScalarType, TensorMut, TensorRef};
-use export::{ExecutorchBackendConfig, Flag, MemoryPlanningPass, PropagateDeviceConfig};
+use export::{
+    ExecutorchBackendConfig, Flag, MemoryPlanningPass, PropagateDeviceConfig,
+};
 use export::{Exported, Model, Request, pte};
 use listings::{address, host_values, on_device, on_host, placement};
 use proof::Origin::{Exporter, Runtime, StandIn};
@@ -37,27 +39,80 @@ const fn row(
     (skip_h2d, skip_d2h): (bool, bool),
     (alloc_graph_input, alloc_graph_output): (Option<bool>, bool),
 ) -> Row {
-    Row { name, inputs, result, skip_h2d, skip_d2h, alloc_graph_input, alloc_graph_output }
+    Row {
+        name,
+        inputs,
+        result,
+        skip_h2d,
+        skip_d2h,
+        alloc_graph_input,
+        alloc_graph_output,
+    }
 }
 
 const ROWS: [Row; 5] = [
-    row("host-to-host", (Place::Host, Place::Host), (false, false), (None, true)),
-    row("device-to-host", (Place::Device, Place::Host), (true, false), (Some(false), true)),
-    row("host-to-device", (Place::Host, Place::Device), (false, true), (None, true)),
-    row("device-to-runtime-buffer", (Place::Device, Place::Device), (true, true), (Some(false), true)),
-    row("device-to-caller-buffer", (Place::Device, Place::CallersBuffer), (true, true), (Some(false), false)),
+    row(
+        "host-to-host",
+        (Place::Host, Place::Host),
+        (false, false),
+        (None, true),
+    ),
+    row(
+        "device-to-host",
+        (Place::Device, Place::Host),
+        (true, false),
+        (Some(false), true),
+    ),
+    row(
+        "host-to-device",
+        (Place::Host, Place::Device),
+        (false, true),
+        (None, true),
+    ),
+    row(
+        "device-to-runtime-buffer",
+        (Place::Device, Place::Device),
+        (true, true),
+        (Some(false), true),
+    ),
+    row(
+        "device-to-caller-buffer",
+        (Place::Device, Place::CallersBuffer),
+        (true, true),
+        (Some(false), false),
+    ),
 ];
 
 /// Planned inputs behind a skipped copy, called with either kind of tensor.
 const UNPAIRED: [Row; 2] = [
-    row("unpaired, device", (Place::Device, Place::Device), (true, true), (None, true)),
-    row("unpaired, host", (Place::Host, Place::Device), (true, true), (None, true)),
+    row(
+        "unpaired, device",
+        (Place::Device, Place::Device),
+        (true, true),
+        (None, true),
+    ),
+    row(
+        "unpaired, host",
+        (Place::Host, Place::Device),
+        (true, true),
+        (None, true),
+    ),
 ];
 
 /// An unplanned output behind a copy that is kept.
 const KEPT_COPY: [Row; 2] = [
-    row("kept copy, host", (Place::Host, Place::Host), (false, false), (None, false)),
-    row("kept copy, device", (Place::Device, Place::Host), (true, false), (None, false)),
+    row(
+        "kept copy, host",
+        (Place::Host, Place::Host),
+        (false, false),
+        (None, false),
+    ),
+    row(
+        "kept copy, device",
+        (Place::Device, Place::Host),
+        (true, false),
+        (None, false),
+    ),
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -67,7 +122,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut all_run = true;
     let mut host_inputs_may_be_unplanned = true;
     for row in &ROWS {
-        let program = pte(format!("choose-a-recipe/{}", row.name.replace('-', "_")))?;
+        let program =
+            pte(format!("choose-a-recipe/{}", row.name.replace('-', "_")))?;
         let same = configured(row, row.alloc_graph_input.unwrap_or(true))?;
         assert_eq!(
             fs::read(&program.pte)?,
@@ -77,11 +133,15 @@ fn main() -> Result<(), Box<dyn Error>> {
         );
         if row.alloc_graph_input.is_none() {
             let (copies, right) = run(gpu, row, &configured(row, false)?)?;
-            host_inputs_may_be_unplanned &= right && copies == run(gpu, row, &same)?.0;
+            host_inputs_may_be_unplanned &=
+                right && copies == run(gpu, row, &same)?.0;
         }
 
         let (copies, right) = run(gpu, row, &program)?;
-        println!("{:25} {} copies in, {} out, equals eager: {right}", row.name, copies.0, copies.1);
+        println!(
+            "{:25} {} copies in, {} out, equals eager: {right}",
+            row.name, copies.0, copies.1
+        );
         all_run &= right;
         describe(row, &program, copies)?;
     }
@@ -119,7 +179,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut kept_copy_fails = true;
     for row in &KEPT_COPY {
         for alloc_graph_input in [true, false] {
-            kept_copy_fails &= run(gpu, row, &configured(row, alloc_graph_input)?).is_err();
+            kept_copy_fails &=
+                run(gpu, row, &configured(row, alloc_graph_input)?).is_err();
         }
     }
     claim(
@@ -142,8 +203,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         "The flags are read by truthiness, so a dict inside a flag is not a choice per method.",
         fs::read(no?.pte)? == fs::read(yes?.pte)?,
     );
-    let error = pte(request(no_device_planning())).err().ok_or("it exports")?;
-    let export::Error::Python { kind, .. } = &error else { return Err(error.into()) };
+    let error = pte(request(no_device_planning()))
+        .err()
+        .ok_or("it exports")?;
+    let export::Error::Python { kind, .. } = &error else {
+        return Err(error.into());
+    };
     fact(Exporter, "choose-a-recipe.no-device-planning.error", kind);
     claim(
         Exporter,
@@ -157,19 +222,29 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Every program that is asked for by its settings.
 fn requests() -> Vec<Request> {
     let rows = ROWS.iter().chain(&UNPAIRED[..1]).chain(&KEPT_COPY);
-    let by_row = rows.flat_map(|row| [true, false].map(|alloc_graph_input| configuration(row, alloc_graph_input)));
-    by_row.chain([dict_inside(false), dict_inside(true), no_device_planning()]).map(request).collect()
+    let by_row = rows.flat_map(|row| {
+        [true, false].map(|alloc_graph_input| configuration(row, alloc_graph_input))
+    });
+    by_row
+        .chain([dict_inside(false), dict_inside(true), no_device_planning()])
+        .map(request)
+        .collect()
 }
 
 fn request(config: ExecutorchBackendConfig) -> Request {
-    Request::Config { model: Model::Add, config }
+    Request::Config {
+        model: Model::Add,
+        config,
+    }
 }
 
 /// A dict by method where the flag takes a truth value.
 fn dict_inside(choice: bool) -> ExecutorchBackendConfig {
     ExecutorchBackendConfig {
         propagate_device_config: PropagateDeviceConfig {
-            skip_d2h_for_method_outputs: Flag::ByMethod([("forward".to_owned(), choice)].into()),
+            skip_d2h_for_method_outputs: Flag::ByMethod(
+                [("forward".to_owned(), choice)].into(),
+            ),
             ..PropagateDeviceConfig::default()
         }
         .into(),
@@ -179,7 +254,10 @@ fn dict_inside(choice: bool) -> ExecutorchBackendConfig {
 
 /// Both skips, and device memory not planned at all.
 fn no_device_planning() -> ExecutorchBackendConfig {
-    ExecutorchBackendConfig { enable_non_cpu_memory_planning: false, ..configuration(&ROWS[3], false) }
+    ExecutorchBackendConfig {
+        enable_non_cpu_memory_planning: false,
+        ..configuration(&ROWS[3], false)
+    }
 }
 
 /// The row's settings as values.
@@ -190,27 +268,44 @@ fn configuration(row: &Row, alloc_graph_input: bool) -> ExecutorchBackendConfig 
             skip_d2h_for_method_outputs: row.skip_d2h.into(),
         }
         .into(),
-        memory_planning_pass: MemoryPlanningPass { alloc_graph_input, alloc_graph_output: row.alloc_graph_output }
-            .into(),
+        memory_planning_pass: MemoryPlanningPass {
+            alloc_graph_input,
+            alloc_graph_output: row.alloc_graph_output,
+        }
+        .into(),
         enable_non_cpu_memory_planning: true,
     }
 }
 
 /// The same model, exported with the row's settings.
-fn configured(row: &Row, alloc_graph_input: bool) -> Result<Exported, export::Error> {
+fn configured(
+    row: &Row,
+    alloc_graph_input: bool,
+) -> Result<Exported, export::Error> {
     pte(request(configuration(row, alloc_graph_input)))
 }
 
 /// One call as the row says: the copies in and out, and whether the result equals eager PyTorch's.
-fn run(gpu: device::Device, row: &Row, program: &Exported) -> Result<((u64, u64), bool), Box<dyn Error>> {
+fn run(
+    gpu: device::Device,
+    row: &Row,
+    program: &Exported,
+) -> Result<((u64, u64), bool), Box<dyn Error>> {
     let eager = program.eager.outputs[0].f32()?;
-    let (host_a, host_b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+    let (host_a, host_b) = (
+        program.eager.inputs[0].f32()?,
+        program.eager.inputs[1].f32()?,
+    );
     let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
     let before = gpu.counters();
     let result = if row.result == Place::CallersBuffer {
         let mut sum = gpu.empty::<f32>(64)?;
         let mut module = Module::load(&program.pte)?;
-        module.set_output("forward", 0, TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?)?;
+        module.set_output(
+            "forward",
+            0,
+            TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?,
+        )?;
         module.forward([
             &TensorRef::over(&a, ScalarType::Float, &[8, 8])?,
             &TensorRef::over(&b, ScalarType::Float, &[8, 8])?,
@@ -224,7 +319,8 @@ fn run(gpu: device::Device, row: &Row, program: &Exported) -> Result<((u64, u64)
             _ => [on_device(&a, [8, 8]), on_device(&b, [8, 8])],
         };
         let mut module = executorch::module::Module::new(&program.pte);
-        let outputs = module.forward(&inputs.each_ref().map(|input| input.into_evalue()))?;
+        let outputs =
+            module.forward(&inputs.each_ref().map(|input| input.into_evalue()))?;
         if row.result == Place::Host {
             host_values(&outputs[0])
         } else {
@@ -237,22 +333,50 @@ fn run(gpu: device::Device, row: &Row, program: &Exported) -> Result<((u64, u64)
 }
 
 /// The cells of the row.
-fn describe(row: &Row, program: &Exported, copies: (u64, u64)) -> Result<(), Box<dyn Error>> {
+fn describe(
+    row: &Row,
+    program: &Exported,
+    copies: (u64, u64),
+) -> Result<(), Box<dyn Error>> {
     let file = pte::Program::open(&program.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
-    let cell = |origin, key: &str, value: String| fact(origin, &format!("choose-a-recipe.{}.{key}", row.name), value);
+    let cell = |origin, key: &str, value: String| {
+        fact(
+            origin,
+            &format!("choose-a-recipe.{}.{key}", row.name),
+            value,
+        )
+    };
     let python = |value: bool| if value { "True" } else { "False" }.to_owned();
     cell(Exporter, "skip_h2d", python(row.skip_h2d));
     cell(Exporter, "skip_d2h", python(row.skip_d2h));
-    cell(Exporter, "alloc_graph_input", row.alloc_graph_input.map_or("True or False".to_owned(), python));
-    cell(Exporter, "alloc_graph_output", python(row.alloc_graph_output));
-    cell(Exporter, "host_arena", method.planned_bytes_on(pte::Device::CPU).to_string());
-    let device_arena = method.planned_bytes() - method.planned_bytes_on(pte::Device::CPU);
+    cell(
+        Exporter,
+        "alloc_graph_input",
+        row.alloc_graph_input
+            .map_or("True or False".to_owned(), python),
+    );
+    cell(
+        Exporter,
+        "alloc_graph_output",
+        python(row.alloc_graph_output),
+    );
+    cell(
+        Exporter,
+        "host_arena",
+        method.planned_bytes_on(pte::Device::CPU).to_string(),
+    );
+    let device_arena =
+        method.planned_bytes() - method.planned_bytes_on(pte::Device::CPU);
     cell(Exporter, "device_arena", device_arena.to_string());
     cell(Exporter, "inputs", placement(method.input_tensors()));
     cell(Exporter, "output", placement(method.output_tensors()));
     cell(Runtime, "copies", format!("{}, {}", copies.0, copies.1));
-    let caller = if row.result == Place::CallersBuffer { "executorch-device" } else { "executorch" };
+    let caller = if row.result == Place::CallersBuffer {
+        "executorch-device"
+    } else {
+        "executorch"
+    };
     cell(Runtime, "caller", caller.to_owned());
     Ok(())
 }

@@ -19,11 +19,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         let file = pte::Program::open(&program.pte)?;
         let method = file.method("forward").ok_or("no method `forward`")?;
         let host_arena = method.planned_bytes_on(pte::Device::CPU);
-        println!("{name}: inputs {}, host arena {host_arena} bytes", placement(method.input_tensors()));
-        fact(Exporter, &format!("default-copies.{name}.host_arena"), host_arena);
+        println!(
+            "{name}: inputs {}, host arena {host_arena} bytes",
+            placement(method.input_tensors())
+        );
+        fact(
+            Exporter,
+            &format!("default-copies.{name}.host_arena"),
+            host_arena,
+        );
         host_arenas.push(host_arena);
 
-        let (a, b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+        let (a, b) = (
+            program.eager.inputs[0].f32()?,
+            program.eager.inputs[1].f32()?,
+        );
         let before = gpu.counters();
         // ANCHOR: call
         let mut module = Module::new(&program.pte);
@@ -42,15 +52,26 @@ fn main() -> Result<(), Box<dyn Error>> {
             call.d2h.calls,
             call.d2h.bytes
         );
-        fact(Runtime, &format!("default-copies.{name}.h2d_bytes"), call.h2d.bytes);
-        fact(Runtime, &format!("default-copies.{name}.d2h_bytes"), call.d2h.bytes);
+        fact(
+            Runtime,
+            &format!("default-copies.{name}.h2d_bytes"),
+            call.h2d.bytes,
+        );
+        fact(
+            Runtime,
+            &format!("default-copies.{name}.d2h_bytes"),
+            call.d2h.bytes,
+        );
         copied.push((call.h2d, call.d2h));
     }
     claim(
         Runtime,
         "copies.default",
         "By default each call copies every input to the device and the result back.",
-        copied[0].0.calls == 2 && copied[0].0.bytes == 512 && copied[0].1.calls == 1 && copied[0].1.bytes == 256,
+        copied[0].0.calls == 2
+            && copied[0].0.bytes == 512
+            && copied[0].1.calls == 1
+            && copied[0].1.bytes == 256,
     );
     claim(
         Runtime,
@@ -58,6 +79,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         "`alloc_graph_input=False` alone takes the inputs out of the host arena and keeps the copies.",
         copied[0] == copied[1] && host_arenas == [512, 256],
     );
-    claim(StandIn, "copies.exact", "Both programs equal eager PyTorch bit for bit.", all_exact);
+    claim(
+        StandIn,
+        "copies.exact",
+        "Both programs equal eager PyTorch bit for bit.",
+        all_exact,
+    );
     Ok(())
 }

@@ -16,14 +16,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let x = default.eager.inputs[0].f32()?;
     let eager = default.eager.outputs[0].f32()?;
 
-    let names: Vec<_> =
-        [&default.pte, &default.ptd[0]].iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    let names: Vec<_> = [&default.pte, &default.ptd[0]]
+        .iter()
+        .filter_map(|path| path.file_name()?.to_str())
+        .collect();
     fact(Exporter, "first-device-program.files", names.join(" "));
 
     // Step 3: host memory in and out.
     let before = gpu.counters();
     // ANCHOR: default
-    let mut module = ModuleBuilder::new(&default.pte).data_files(&[&default.ptd[0]]).build();
+    let mut module = ModuleBuilder::new(&default.pte)
+        .data_files(&[&default.ptd[0]])
+        .build();
     module.load_method("forward", None, None)?;
     let outputs = module.forward(&[on_host(&x, [1, 16]).into_evalue()])?;
     let y = host_values(&outputs[0]);
@@ -54,7 +58,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let input = on_device(&x, [1, 16]);
     // ANCHOR_END: on_device
     // ANCHOR: device
-    let mut module = ModuleBuilder::new(&device.pte).data_files(&[&device.ptd[0]]).build();
+    let mut module = ModuleBuilder::new(&device.pte)
+        .data_files(&[&device.ptd[0]])
+        .build();
     module.load_method("forward", None, None)?;
     // ANCHOR_END: device
     let loaded = gpu.counters();

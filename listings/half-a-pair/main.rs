@@ -13,11 +13,13 @@ use proof::{claim, fact};
 fn main() -> Result<(), Box<dyn Error>> {
     let gpu = device::install()?;
     let half = pte("half-a-pair/half")?;
-    let (host_a, host_b) = (half.eager.inputs[0].f32()?, half.eager.inputs[1].f32()?);
+    let (host_a, host_b) =
+        (half.eager.inputs[0].f32()?, half.eager.inputs[1].f32()?);
     let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
     let on_the_device = [on_device(&a, [8, 8]), on_device(&b, [8, 8])];
     let on_the_host = [on_host(&host_a, [8, 8]), on_host(&host_b, [8, 8])];
-    let runs = |program: &export::Exported, inputs: &[TensorPtr<'_, View<f32>>; 2]| {
+    let runs = |program: &export::Exported,
+                inputs: &[TensorPtr<'_, View<f32>>; 2]| {
         executorch::module::Module::new(&program.pte)
             .forward(&inputs.each_ref().map(|input| input.into_evalue()))
             .is_ok()
@@ -25,12 +27,18 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let file = pte::Program::open(&half.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
-    println!("output {}, tensors that nobody can reach: {}", placement(method.output_tensors()), method.unreachable.len());
+    println!(
+        "output {}, tensors that nobody can reach: {}",
+        placement(method.output_tensors()),
+        method.unreachable.len()
+    );
     claim(
         Exporter,
         "half.host-output-planned",
         "The planner plans the *host* output, although `alloc_graph_output=False` asked for none.",
-        method.output_tensors().all(|output| output.planned.is_some() && output.device.is_cpu()),
+        method
+            .output_tensors()
+            .all(|output| output.planned.is_some() && output.device.is_cpu()),
     );
     claim(
         Exporter,
@@ -40,21 +48,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
 
     let device_inputs = runs(&half, &on_the_device);
-    let null_output = gpu.last_call().last().is_some_and(|output| output.data.is_null());
-    println!("device inputs: runs: {device_inputs}, output pointer null: {null_output}");
-    claim(Runtime, "half.null-output", "The delegate is called with a null pointer.", null_output);
+    let null_output = gpu
+        .last_call()
+        .last()
+        .is_some_and(|output| output.data.is_null());
+    println!(
+        "device inputs: runs: {device_inputs}, output pointer null: {null_output}"
+    );
+    claim(
+        Runtime,
+        "half.null-output",
+        "The delegate is called with a null pointer.",
+        null_output,
+    );
     let host_inputs = runs(&half, &on_the_host);
     println!("host inputs: runs: {host_inputs}");
 
     let mut sum = gpu.empty::<f32>(64)?;
     let mut module = Module::load(&half.pte)?;
     let refused = module
-        .set_output("forward", 0, TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?)
+        .set_output(
+            "forward",
+            0,
+            TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?,
+        )
         .err()
         .ok_or("`set_output` was accepted")?;
     println!("set_output: {:?} ({:#x})", refused.kind(), refused.code());
-    fact(Runtime, "half-a-pair.set_output.error", format!("{:?}", refused.kind()));
-    fact(Runtime, "half-a-pair.set_output.code", format!("{:#x}", refused.code()));
+    fact(
+        Runtime,
+        "half-a-pair.set_output.error",
+        format!("{:?}", refused.kind()),
+    );
+    fact(
+        Runtime,
+        "half-a-pair.set_output.code",
+        format!("{:#x}", refused.code()),
+    );
     fact(Runtime, "half-a-pair.set_output.log", &refused.log()[0]);
     claim(
         StandIn,
@@ -66,10 +96,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let whole = pte("half-a-pair/whole")?;
     let before = gpu.counters();
     let mut module = executorch::module::Module::new(&whole.pte);
-    let outputs = module.forward(&on_the_device.each_ref().map(|input| input.into_evalue()))?;
+    let outputs = module
+        .forward(&on_the_device.each_ref().map(|input| input.into_evalue()))?;
     let call = gpu.counters().since(&before);
     let exact = host_values(&outputs[0]) == whole.eager.outputs[0].f32()?;
-    println!("alloc_graph_output=True: runs, {} copy out, equals eager: {exact}", call.d2h.calls);
+    println!(
+        "alloc_graph_output=True: runs, {} copy out, equals eager: {exact}",
+        call.d2h.calls
+    );
     claim(
         Runtime,
         "half.fixed",
@@ -78,8 +112,16 @@ fn main() -> Result<(), Box<dyn Error>> {
     );
 
     let both_kept = runs(&pte("half-a-pair/both_kept")?, &on_the_host);
-    let null_again = gpu.last_call().last().is_some_and(|output| output.data.is_null());
+    let null_again = gpu
+        .last_call()
+        .last()
+        .is_some_and(|output| output.data.is_null());
     println!("both copies kept, output unplanned: runs: {both_kept}");
-    claim(Runtime, "half.default-too", "The same holds with both copies kept.", !both_kept && null_again);
+    claim(
+        Runtime,
+        "half.default-too",
+        "The same holds with both copies kept.",
+        !both_kept && null_again,
+    );
     Ok(())
 }

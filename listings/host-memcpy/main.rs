@@ -25,18 +25,40 @@ fn main() -> Result<(), Box<dyn Error>> {
         .stderr(Stdio::null())
         .status()?;
     let killed = status.signal() == Some(SIGSEGV);
-    println!("planned host inputs, device memory tagged CPU: {}", if killed { "killed by SIGSEGV" } else { "survived" });
+    println!(
+        "planned host inputs, device memory tagged CPU: {}",
+        if killed {
+            "killed by SIGSEGV"
+        } else {
+            "survived"
+        }
+    );
 
     let gpu = device::install()?;
     let unpaired = pte("host-memcpy/unpaired")?;
-    let (a, b) = (gpu.buffer(&unpaired.eager.inputs[0].f32()?)?, gpu.buffer(&unpaired.eager.inputs[1].f32()?)?);
+    let (a, b) = (
+        gpu.buffer(&unpaired.eager.inputs[0].f32()?)?,
+        gpu.buffer(&unpaired.eager.inputs[1].f32()?)?,
+    );
     let error = Module::new(&unpaired.pte)
-        .forward(&[on_device(&a, [8, 8]).into_evalue(), on_device(&b, [8, 8]).into_evalue()])
+        .forward(&[
+            on_device(&a, [8, 8]).into_evalue(),
+            on_device(&b, [8, 8]).into_evalue(),
+        ])
         .err()
         .ok_or("the unpaired program ran")?;
-    println!("planned device inputs, device memory tagged CUDA: {error} ({:#x})", error as u32);
+    println!(
+        "planned device inputs, device memory tagged CUDA: {error} ({:#x})",
+        error as u32
+    );
 
-    fact(Runtime, "host-memcpy.signal", status.signal().map_or("none".to_owned(), |signal| signal.to_string()));
+    fact(
+        Runtime,
+        "host-memcpy.signal",
+        status
+            .signal()
+            .map_or("none".to_owned(), |signal| signal.to_string()),
+    );
     claim(
         Runtime,
         "memcpy.crash",

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
+use executorch::Error as RuntimeError;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
-use executorch::Error as RuntimeError;
 use export::pte;
 use listings::{address, on_device, on_host, placement, tagged_cpu};
 use proof::Origin::{Exporter, Runtime, StandIn};
@@ -15,18 +15,35 @@ fn main() -> Result<(), Box<dyn Error>> {
     let unpaired = pte("pairing-rule/unpaired")?;
     let paired = pte("pairing-rule/paired")?;
     let upstream_example = pte("pairing-rule/upstream_example")?;
-    let (host_a, host_b) = (paired.eager.inputs[0].f32()?, paired.eager.inputs[1].f32()?);
+    let (host_a, host_b) =
+        (paired.eager.inputs[0].f32()?, paired.eager.inputs[1].f32()?);
 
     let mut inputs_planned = Vec::new();
     let mut planned_bytes = Vec::new();
-    for (name, program) in [("unpaired", &unpaired), ("paired", &paired), ("upstream_example", &upstream_example)] {
+    for (name, program) in [
+        ("unpaired", &unpaired),
+        ("paired", &paired),
+        ("upstream_example", &upstream_example),
+    ] {
         let file = pte::Program::open(&program.pte)?;
         let method = file.method("forward").ok_or("no method `forward`")?;
         let bytes = method.planned_bytes();
-        println!("{name}: {bytes} planned bytes, inputs {}", placement(method.input_tensors()));
-        fact(Exporter, &format!("pairing-rule.{name}.planned_bytes"), bytes);
+        println!(
+            "{name}: {bytes} planned bytes, inputs {}",
+            placement(method.input_tensors())
+        );
+        fact(
+            Exporter,
+            &format!("pairing-rule.{name}.planned_bytes"),
+            bytes,
+        );
         planned_bytes.push(bytes);
-        inputs_planned.push(method.input_tensors().map(|input| input.planned.is_some()).collect::<Vec<_>>());
+        inputs_planned.push(
+            method
+                .input_tensors()
+                .map(|input| input.planned.is_some())
+                .collect::<Vec<_>>(),
+        );
     }
     claim(
         Exporter,
@@ -38,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Exporter,
         "pairing.duplicate",
         "Planned inputs would cost 512 bytes of device memory here: a second home for two inputs that the caller already holds.",
-        planned_bytes[0] - planned_bytes[1] == 512 && 4 * (host_a.len() + host_b.len()) == 512,
+        planned_bytes[0] - planned_bytes[1] == 512
+            && 4 * (host_a.len() + host_b.len()) == 512,
     );
 
     // ANCHOR: paired
@@ -58,7 +76,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     // ANCHOR_END: paired
 
     let exact = result == paired.eager.outputs[0].f32()?;
-    println!("paired: {} copies in, {} copies out, equals eager: {exact}", copies.h2d.calls, copies.d2h.calls);
+    println!(
+        "paired: {} copies in, {} copies out, equals eager: {exact}",
+        copies.h2d.calls, copies.d2h.calls
+    );
     let seen = gpu.last_call();
     claim(
         Runtime,
@@ -73,7 +94,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         copies.h2d.calls == 0 && copies.d2h.calls == 0,
     );
     // ANCHOR: claim
-    claim(StandIn, "pairing.exact", "The result equals eager PyTorch bit for bit.", exact);
+    claim(
+        StandIn,
+        "pairing.exact",
+        "The result equals eager PyTorch bit for bit.",
+        exact,
+    );
     // ANCHOR_END: claim
 
     // The same call on the program that skips the copy and plans the inputs all the same.
@@ -81,23 +107,43 @@ fn main() -> Result<(), Box<dyn Error>> {
     let loads = module.load_method("forward", None, None).is_ok();
     gpu.take_log();
     let on_device_error = module
-        .forward(&[on_device(&a, [8, 8]).into_evalue(), on_device(&b, [8, 8]).into_evalue()])
+        .forward(&[
+            on_device(&a, [8, 8]).into_evalue(),
+            on_device(&b, [8, 8]).into_evalue(),
+        ])
         .err()
         .ok_or("the unpaired program took a device tensor")?;
     let device_log = gpu.take_log();
     let on_host_error = module
-        .forward(&[on_host(&host_a, [8, 8]).into_evalue(), on_host(&host_b, [8, 8]).into_evalue()])
+        .forward(&[
+            on_host(&host_a, [8, 8]).into_evalue(),
+            on_host(&host_b, [8, 8]).into_evalue(),
+        ])
         .err()
         .ok_or("the unpaired program took a host tensor")?;
     let host_log = gpu.take_log();
-    println!("unpaired: {on_device_error} ({:#x}): {}", on_device_error as u32, device_log[0].message);
+    println!(
+        "unpaired: {on_device_error} ({:#x}): {}",
+        on_device_error as u32, device_log[0].message
+    );
 
     fact(Runtime, "pairing-rule.unpaired.error", on_device_error);
-    fact(Runtime, "pairing-rule.unpaired.code", format!("{:#x}", on_device_error as u32));
-    fact(Runtime, "pairing-rule.unpaired.device_log", &device_log[0].message);
+    fact(
+        Runtime,
+        "pairing-rule.unpaired.code",
+        format!("{:#x}", on_device_error as u32),
+    );
+    fact(
+        Runtime,
+        "pairing-rule.unpaired.device_log",
+        &device_log[0].message,
+    );
     let refused = on_device_error == RuntimeError::NotSupported
         && on_host_error == RuntimeError::NotSupported
-        && host_log[0].message == device_log[0].message.replace("src device 1", "src device 0");
+        && host_log[0].message
+            == device_log[0]
+                .message
+                .replace("src device 1", "src device 0");
     claim(
         Runtime,
         "pairing.unpaired-refused",
@@ -113,7 +159,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     // The tag of an unplanned input: only the pointer is taken over.
     let mut module = Module::new(&paired.pte);
-    let mistagged = module.forward(&[tagged_cpu(&a, [8, 8]).into_evalue(), tagged_cpu(&b, [8, 8]).into_evalue()]).is_ok();
+    let mistagged = module
+        .forward(&[
+            tagged_cpu(&a, [8, 8]).into_evalue(),
+            tagged_cpu(&b, [8, 8]).into_evalue(),
+        ])
+        .is_ok();
     claim(
         Runtime,
         "pairing.tag-unchecked",

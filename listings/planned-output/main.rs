@@ -13,7 +13,10 @@ use proof::{claim, fact};
 fn main() -> Result<(), Box<dyn Error>> {
     let gpu = device::install()?;
     let program = pte("planned-output/planned_output")?;
-    let (host_a, host_b) = (program.eager.inputs[0].f32()?, program.eager.inputs[1].f32()?);
+    let (host_a, host_b) = (
+        program.eager.inputs[0].f32()?,
+        program.eager.inputs[1].f32()?,
+    );
     let eager = program.eager.outputs[0].f32()?;
     let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
 
@@ -32,7 +35,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     // ANCHOR: keep
     let kept = gpu.read(first, 64)?;
     // ANCHOR_END: keep
-    println!("first result: {:?} …, equals eager: {}", &kept[..3], kept == eager);
+    println!(
+        "first result: {:?} …, equals eager: {}",
+        &kept[..3],
+        kept == eager
+    );
 
     // The second execution, b + b.
     drop(outputs);
@@ -45,13 +52,20 @@ fn main() -> Result<(), Box<dyn Error>> {
     gpu.synchronize()?;
     let ready = gpu.read(second, 64)?;
     println!("second result at the same address: {}", first == second);
-    println!("through the first pointer: {:?} …", &gpu.read(first, 64)?[..3]);
+    println!(
+        "through the first pointer: {:?} …",
+        &gpu.read(first, 64)?[..3]
+    );
     println!("the copy that was kept: {:?} …", &kept[..3]);
     let twice_b: Vec<f32> = host_b.iter().map(|value| value + value).collect();
 
     let file = pte::Program::open(&program.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
-    fact(Exporter, "planned-output.planned_bytes", method.planned_bytes());
+    fact(
+        Exporter,
+        "planned-output.planned_bytes",
+        method.planned_bytes(),
+    );
     claim(
         Runtime,
         "planned-output.runtime-buffer",
@@ -74,12 +88,21 @@ fn main() -> Result<(), Box<dyn Error>> {
         "Before the synchronise the buffer does not hold the result.",
         unready != ready && ready == twice_b,
     );
-    claim(StandIn, "planned-output.keep", "A copy taken after the synchronise keeps a result.", kept == eager);
+    claim(
+        StandIn,
+        "planned-output.keep",
+        "A copy taken after the synchronise keeps a result.",
+        kept == eager,
+    );
     claim(
         Runtime,
         "planned-output.answer",
         "The result stays on the device, in a buffer that the runtime planned and owns, and the next execution of the method overwrites it.",
-        tag_is_cuda && first == second && method.output_tensors().all(|output| output.planned.is_some()),
+        tag_is_cuda
+            && first == second
+            && method
+                .output_tensors()
+                .all(|output| output.planned.is_some()),
     );
     drop(outputs);
     drop(module);
@@ -88,20 +111,36 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut buffer = gpu.empty::<f32>(64)?;
     let mut module = executorch_device::Module::load(&program.pte)?;
     let refused = module
-        .set_output("forward", 0, TensorMut::over(&mut buffer, ScalarType::Float, &[8, 8])?)
+        .set_output(
+            "forward",
+            0,
+            TensorMut::over(&mut buffer, ScalarType::Float, &[8, 8])?,
+        )
         .err()
         .ok_or("`set_output` was accepted")?;
-    fact(Runtime, "planned-output.set_output.error", format!("{:?}", refused.kind()));
-    fact(Runtime, "planned-output.set_output.code", format!("{:#x}", refused.code()));
+    fact(
+        Runtime,
+        "planned-output.set_output.error",
+        format!("{:?}", refused.kind()),
+    );
+    fact(
+        Runtime,
+        "planned-output.set_output.code",
+        format!("{:#x}", refused.code()),
+    );
     fact(Runtime, "planned-output.set_output.log", &refused.log()[0]);
-    let (a, b) = (TensorRef::over(&a, ScalarType::Float, &[8, 8])?, TensorRef::over(&b, ScalarType::Float, &[8, 8])?);
+    let (a, b) = (
+        TensorRef::over(&a, ScalarType::Float, &[8, 8])?,
+        TensorRef::over(&b, ScalarType::Float, &[8, 8])?,
+    );
     let outputs = module.forward([&a, &b])?;
     gpu.synchronize()?;
     claim(
         Runtime,
         "planned-output.refusal-harmless",
         "A refused `set_output` leaves the module usable.",
-        refused.kind() == Code::InvalidState && gpu.read(outputs.tensor(0)?.data_ptr() as *const f32, 64)? == eager,
+        refused.kind() == Code::InvalidState
+            && gpu.read(outputs.tensor(0)?.data_ptr() as *const f32, 64)? == eager,
     );
     Ok(())
 }

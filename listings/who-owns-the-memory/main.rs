@@ -19,11 +19,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     let meta = module.method_meta("forward")?;
     let mut device_arenas = 0;
     for index in 0..meta.num_memory_planned_buffers() {
-        device_arenas += u32::from(!meta.memory_planned_buffer_device(index)?.is_cpu());
+        device_arenas +=
+            u32::from(!meta.memory_planned_buffer_device(index)?.is_cpu());
     }
-    let takes_device_pointers =
-        pte::Program::open(&unplanned.pte)?.method("forward").is_some_and(|m| m.input_tensors().all(|t| !t.device.is_cpu()));
-    println!("fully unplanned program: {device_arenas} device arenas, device inputs: {takes_device_pointers}");
+    let takes_device_pointers = pte::Program::open(&unplanned.pte)?
+        .method("forward")
+        .is_some_and(|m| m.input_tensors().all(|t| !t.device.is_cpu()));
+    println!(
+        "fully unplanned program: {device_arenas} device arenas, device inputs: {takes_device_pointers}"
+    );
     claim(
         Runtime,
         "owners.arena-table-silent",
@@ -34,8 +38,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What the program computes with when the caller's memory changes between `set_input` and the execution.
     let planned = changed_after_set_input("planned_inputs")?;
     let in_place = changed_after_set_input("unplanned_inputs")?;
-    println!("planned input, changed after it was set: the program computes with the {} values", words(planned));
-    println!("unplanned input, changed after it was set: the program computes with the {} values", words(in_place));
+    println!(
+        "planned input, changed after it was set: the program computes with the {} values",
+        words(planned)
+    );
+    println!(
+        "unplanned input, changed after it was set: the program computes with the {} values",
+        words(in_place)
+    );
     claim(
         Runtime,
         "owners.planned-is-a-copy",
@@ -48,13 +58,24 @@ fn main() -> Result<(), Box<dyn Error>> {
     let a = gpu.buffer(&program.eager.inputs[0].f32()?)?;
     let b = gpu.buffer(&program.eager.inputs[1].f32()?)?;
     let mut module = Module::load(&program.pte)?;
-    module.set_input("forward", 0, TensorRef::over(&a, ScalarType::Float, &[8, 8])?)?;
-    module.set_input("forward", 1, TensorRef::over(&b, ScalarType::Float, &[8, 8])?)?;
+    module.set_input(
+        "forward",
+        0,
+        TensorRef::over(&a, ScalarType::Float, &[8, 8])?,
+    )?;
+    module.set_input(
+        "forward",
+        1,
+        TensorRef::over(&b, ScalarType::Float, &[8, 8])?,
+    )?;
     module.execute_held("forward")?;
     module.execute_held("forward")?;
     let seen = gpu.last_call();
-    let kept = seen[0].data == a.as_ptr().cast() && seen[1].data == b.as_ptr().cast();
-    println!("a second execution without new inputs reads the same addresses: {kept}");
+    let kept =
+        seen[0].data == a.as_ptr().cast() && seen[1].data == b.as_ptr().cast();
+    println!(
+        "a second execution without new inputs reads the same addresses: {kept}"
+    );
     claim(
         Runtime,
         "owners.input-pointer-kept",
@@ -87,9 +108,12 @@ fn changed_after_set_input(name: &str) -> Result<bool, Box<dyn Error>> {
     let address = a.as_mut_ptr();
     // SAFETY: 64 floats that live until the end of this function, as the module does not; the change below goes through
     // the same pointer, while nothing reads.
-    let first = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(address, [8, 8]) }.build()?;
+    let first = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(address, [8, 8]) }
+        .build()?;
     // SAFETY: 64 floats that outlive the module.
-    let second = unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(b.as_ptr(), [8, 8]) }.build()?;
+    let second =
+        unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(b.as_ptr(), [8, 8]) }
+            .build()?;
     let (first, second) = (first.into_evalue(), second.into_evalue());
     let mut module = Module::load(&program.pte)?;
     module.set_input("forward", 0, &first)?;

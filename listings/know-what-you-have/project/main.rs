@@ -5,7 +5,9 @@ use std::error::Error;
 use executorch::module::Module;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("usage: my-device-program FILE.pte")?;
+    let path = std::env::args()
+        .nth(1)
+        .ok_or("usage: my-device-program FILE.pte")?;
     report(&path)
 }
 
@@ -19,7 +21,9 @@ pub fn report(path: &str) -> Result<(), Box<dyn Error>> {
     }
     match module.load_method("forward", None, None) {
         Ok(()) => println!("this runtime can run it"),
-        Err(error) => println!("this runtime cannot run it: {error} ({:#x})", error as u32),
+        Err(error) => {
+            println!("this runtime cannot run it: {error} ({:#x})", error as u32)
+        }
     }
     Ok(())
 }

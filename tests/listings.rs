@@ -1,0 +1,43 @@
+//! One test a listing: it runs, asserts what it claims, and prints what `output.txt` says.
+
+macro_rules! listings {
+    ($($test:ident: $name:literal,)*) => {
+        $(
+            #[test]
+            fn $test() {
+                prove($name, env!(concat!("CARGO_BIN_EXE_", $name)));
+            }
+        )*
+
+        #[test]
+        fn every_listing_has_a_test() {
+            let tested = [$($name),*];
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"));
+            for entry in std::fs::read_dir(folder).expect("the listings") {
+                let entry = entry.expect("a readable folder");
+                let name = entry.file_name().into_string().expect("a name in UTF-8");
+                let is_listing = entry.path().join("main.rs").exists();
+                assert!(!is_listing || tested.contains(&name.as_str()), "{name} has no test in tests/listings.rs");
+            }
+        }
+    };
+}
+
+listings! {
+    caller_output: "caller-output",
+    choose_a_recipe: "choose-a-recipe",
+    default_copies: "default-copies",
+    first_device_program: "first-device-program",
+    half_a_pair: "half-a-pair",
+    host_memcpy: "host-memcpy",
+    know_what_you_have: "know-what-you-have",
+    pairing_rule: "pairing-rule",
+    planned_output: "planned-output",
+    who_owns_the_memory: "who-owns-the-memory",
+}
+
+fn prove(name: &str, exe: &str) {
+    if let Err(failures) = book::prove_listing(name, exe.as_ref()) {
+        panic!("{failures}");
+    }
+}
