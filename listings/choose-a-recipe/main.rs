@@ -320,7 +320,7 @@ fn run(
         };
         let mut module = executorch::module::Module::new(&program.pte);
         let outputs =
-            module.forward(&inputs.each_ref().map(|input| input.into_evalue()))?;
+            module.forward(&inputs.each_ref().map(IntoEValue::into_evalue))?;
         if row.result == Place::Host {
             host_values(&outputs[0])
         } else {
@@ -345,7 +345,7 @@ fn describe(
             origin,
             &format!("choose-a-recipe.{}.{key}", row.name),
             value,
-        )
+        );
     };
     let python = |value: bool| if value { "True" } else { "False" }.to_owned();
     cell(Exporter, "skip_h2d", python(row.skip_h2d));

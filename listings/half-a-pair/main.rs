@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let runs = |program: &export::Exported,
                 inputs: &[TensorPtr<'_, View<f32>>; 2]| {
         executorch::module::Module::new(&program.pte)
-            .forward(&inputs.each_ref().map(|input| input.into_evalue()))
+            .forward(&inputs.each_ref().map(IntoEValue::into_evalue))
             .is_ok()
     };
 
@@ -96,8 +96,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let whole = pte("half-a-pair/whole")?;
     let before = gpu.counters();
     let mut module = executorch::module::Module::new(&whole.pte);
-    let outputs = module
-        .forward(&on_the_device.each_ref().map(|input| input.into_evalue()))?;
+    let outputs =
+        module.forward(&on_the_device.each_ref().map(IntoEValue::into_evalue))?;
     let call = gpu.counters().since(&before);
     let exact = host_values(&outputs[0]) == whole.eager.outputs[0].f32()?;
     println!(

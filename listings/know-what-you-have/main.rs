@@ -21,7 +21,7 @@ static LOG: Mutex<Vec<String>> = Mutex::new(Vec::new());
 fn main() -> Result<(), Box<dyn Error>> {
     // No `device::install()` here: this is the runtime of the plain wheel, as a reader has it.
     executorch_device::set_log_sink(|_, message| {
-        LOG.lock().expect("one thread").push(message.to_owned())
+        LOG.lock().expect("one thread").push(message.to_owned());
     });
 
     let paired = pte("pairing-rule/paired")?;

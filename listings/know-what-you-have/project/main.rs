@@ -22,7 +22,7 @@ pub fn report(path: &str) -> Result<(), Box<dyn Error>> {
     match module.load_method("forward", None, None) {
         Ok(()) => println!("this runtime can run it"),
         Err(error) => {
-            println!("this runtime cannot run it: {error} ({:#x})", error as u32)
+            println!("this runtime cannot run it: {error} ({:#x})", error as u32);
         }
     }
     Ok(())
