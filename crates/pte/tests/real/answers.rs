@@ -56,8 +56,8 @@ fn run(path: &Path, method: &str, caller: &str, places: &[&str], data: Option<&P
         .output()
         .unwrap();
     let said = String::from_utf8(output.stdout.clone()).unwrap();
-    let calls = said.lines().filter_map(|line| line.split_once(" 0x"));
-    let (call, code) = calls.last().map_or(("load", "0"), |last| last);
+    let mut calls = said.lines().filter_map(|line| line.split_once(" 0x"));
+    let (call, code) = calls.next_back().map_or(("load", "0"), |last| last);
     let signal = output.status.signal();
     assert!(signal.is_some() || output.status.success(), "{output:?}");
     Run {

@@ -88,7 +88,7 @@ const PAIRED: &str = "h1d1_i0o1_n1";
 const DEFAULT: &str = "h0d0_i1o1_n1";
 
 /// Where in the exporter's JSON the forward method, or a value of it, is.
-fn plan(program: &mut Value) -> &mut Value {
+pub fn plan(program: &mut Value) -> &mut Value {
     &mut program["execution_plan"][0]
 }
 
@@ -96,7 +96,7 @@ pub fn value(program: &mut Value, index: usize) -> &mut Value {
     &mut plan(program)["values"][index]["val"]
 }
 
-fn instruction(program: &mut Value, index: usize) -> &mut Value {
+pub fn instruction(program: &mut Value, index: usize) -> &mut Value {
     &mut plan(program)["chains"][0]["instructions"][index]["instr_args"]
 }
 

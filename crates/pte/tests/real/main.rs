@@ -1,6 +1,7 @@
 //! `pte` on programs of ExecuTorch's own exporter, held against that exporter and against ExecuTorch's own runtime.
 
 mod answers;
+mod command;
 mod data;
 mod edited;
 #[path = "../../src/generated/mod.rs"]
@@ -9,5 +10,6 @@ mod generated;
 mod hostile;
 mod matrix;
 mod programs;
+mod rules;
 mod streams;
 mod truth;
