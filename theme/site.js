@@ -27,7 +27,10 @@
     // Landmarks: one banner around the menu bar; its title is no heading of the page, and leads home.
     byId('mdbook-menu-bar').setAttribute('role', 'banner');
     byId('mdbook-search-wrapper')?.setAttribute('role', 'search');
-    byId('mdbook-searchbar')?.setAttribute('aria-label', 'Search this book');
+    const searchbar = byId('mdbook-searchbar');
+    searchbar?.setAttribute('aria-label', 'Search this book');
+    // mdBook searches when a key goes up: a message pasted with the mouse would wait for one.
+    searchbar?.addEventListener('input', () => searchbar.dispatchEvent(new Event('keyup')));
     const help = byId('mdbook-help-popup');
     help.setAttribute('role', 'dialog');
     help.setAttribute('aria-label', 'Keyboard shortcuts');
