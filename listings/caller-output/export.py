@@ -1,5 +1,6 @@
 """Both copies skipped, nothing planned: the caller supplies the output's buffer."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -54,6 +55,7 @@ def caller_output() -> ExecutorchProgramManager:
         )
     )
     # ANCHOR_END: caller_output
+    # ANCHOR_END: program
 
 
 # ANCHOR: planned

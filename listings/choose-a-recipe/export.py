@@ -1,5 +1,6 @@
 """The five recipes: where the inputs are, where the result goes."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -43,6 +44,7 @@ def host_to_host() -> ExecutorchProgramManager:
     """Host in, host out."""
     return lower().to_executorch(ExecutorchBackendConfig())
     # ANCHOR_END: host_to_host
+    # ANCHOR_END: program
 
 
 # ANCHOR: device_to_host

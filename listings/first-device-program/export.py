@@ -1,5 +1,6 @@
 """A small MLP, with its activations on the host and on the device."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -49,6 +50,7 @@ def default() -> ExecutorchProgramManager:
     """Host in, host out."""
     return lower().to_executorch(ExecutorchBackendConfig())
     # ANCHOR_END: default
+    # ANCHOR_END: program
 
 
 # ANCHOR: device

@@ -1,5 +1,6 @@
 """The input copy skipped, the output copy kept: what `alloc_graph_output` does to it."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -53,6 +54,7 @@ def half() -> ExecutorchProgramManager:
         )
     )
     # ANCHOR_END: half
+    # ANCHOR_END: program
 
 
 # ANCHOR: whole

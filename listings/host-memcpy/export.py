@@ -1,5 +1,6 @@
 """Every setting at its default, and both skips with planned inputs."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -42,6 +43,7 @@ def default() -> ExecutorchProgramManager:
     """Host in, host out; the runtime copies each input into its host arena."""
     return lower().to_executorch(ExecutorchBackendConfig())
     # ANCHOR_END: default
+    # ANCHOR_END: program
 
 
 # ANCHOR: unpaired

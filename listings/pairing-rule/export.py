@@ -1,5 +1,6 @@
 """Both copies skipped, and three ways to plan the memory."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -38,20 +39,6 @@ def lower() -> EdgeProgramManager:
     # ANCHOR_END: lower
 
 
-# ANCHOR: unpaired
-def unpaired() -> ExecutorchProgramManager:
-    """Inputs planned. Do not use: no caller can run it."""
-    return lower().to_executorch(
-        ExecutorchBackendConfig(
-            propagate_device_config=PropagateDeviceConfig(
-                skip_h2d_for_method_inputs=True,
-                skip_d2h_for_method_outputs=True,
-            ),
-        )
-    )
-    # ANCHOR_END: unpaired
-
-
 # ANCHOR: paired
 def paired() -> ExecutorchProgramManager:
     """Inputs left to the caller, the output planned."""
@@ -67,6 +54,21 @@ def paired() -> ExecutorchProgramManager:
         )
     )
     # ANCHOR_END: paired
+    # ANCHOR_END: program
+
+
+# ANCHOR: unpaired
+def unpaired() -> ExecutorchProgramManager:
+    """Inputs planned. Do not use: no caller can run it."""
+    return lower().to_executorch(
+        ExecutorchBackendConfig(
+            propagate_device_config=PropagateDeviceConfig(
+                skip_h2d_for_method_inputs=True,
+                skip_d2h_for_method_outputs=True,
+            ),
+        )
+    )
+    # ANCHOR_END: unpaired
 
 
 # ANCHOR: upstream_example

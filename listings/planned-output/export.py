@@ -1,5 +1,6 @@
 """Both copies skipped, the output planned: the result stays in the runtime's own device buffer."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -53,6 +54,7 @@ def planned_output() -> ExecutorchProgramManager:
         )
     )
     # ANCHOR_END: planned_output
+    # ANCHOR_END: program
 
 
 programs = {

@@ -1,5 +1,6 @@
 """Host inputs with and without a place of their own, and a device program."""
 
+# ANCHOR: program
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -43,6 +44,7 @@ def planned_inputs() -> ExecutorchProgramManager:
     """Host in, host out; the inputs have a place in the host arena."""
     return lower().to_executorch(ExecutorchBackendConfig())
     # ANCHOR_END: planned_inputs
+    # ANCHOR_END: program
 
 
 # ANCHOR: unplanned_inputs
