@@ -1,10 +1,30 @@
 //! What the listings need alike: a tensor over memory that is already somewhere, and a plan in words.
 #![allow(unsafe_code)]
 
+use std::error::Error;
+
 use device::Buffer;
 use executorch::device::{Device, DeviceType};
 use executorch::evalue::EValue;
 use executorch::tensor::{TensorPtr, TensorPtrBuilder, View};
+
+/// Runs a listing on this process's device. The memory that it took there must be free again at its end.
+///
+/// # Errors
+///
+/// Without a device, what the listing returns, and when blocks are left.
+pub fn with_device(
+    listing: fn(device::Device) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let gpu = device::install()?;
+    listing(gpu)?;
+    match gpu.counters().live_blocks() {
+        0 => Ok(()),
+        left => {
+            Err(format!("{left} blocks of device memory were not freed").into())
+        }
+    }
+}
 
 // ANCHOR: on_device
 /// A tensor of `sizes` over memory that is already on the device.

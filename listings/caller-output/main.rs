@@ -2,15 +2,19 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch_device::{Code, Module, ScalarType, TensorMut, TensorRef};
 use export::pte;
-use listings::on_device;
+use listings::{on_device, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let program = pte("caller-output/caller_output")?;
     let (host_a, host_b) = (
         program.eager.inputs[0].f32()?,

@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::fs;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch_device::{Module, ScalarType, TensorMut, TensorRef};
 use export::{
     ExecutorchBackendConfig, Flag, MemoryPlanningPass, PropagateDeviceConfig,
 };
 use export::{Exported, Model, Request, pte};
-use listings::{address, host_values, on_device, on_host, placement};
+use listings::{address, host_values, on_device, on_host, placement, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
@@ -116,7 +117,10 @@ const KEPT_COPY: [Row; 2] = [
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // All at once: each request alone would start an exporter.
     export::all(&requests())?;
     let mut all_run = true;
@@ -287,7 +291,7 @@ fn configured(
 
 /// One call as the row says: the copies in and out, and whether the result equals eager PyTorch's.
 fn run(
-    gpu: device::Device,
+    gpu: Device,
     row: &Row,
     program: &Exported,
 ) -> Result<((u64, u64), bool), Box<dyn Error>> {

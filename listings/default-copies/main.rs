@@ -2,15 +2,19 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use export::pte;
-use listings::{host_values, on_host, placement};
+use listings::{host_values, on_host, placement, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let mut copied = Vec::new();
     let mut host_arenas = Vec::new();
     let mut all_exact = true;

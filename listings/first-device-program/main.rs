@@ -2,15 +2,19 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch::module::ModuleBuilder;
 use export::pte;
-use listings::{address, host_values, on_device, on_host};
+use listings::{address, host_values, on_device, on_host, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let default = pte("first-device-program/default")?;
     let device = pte("first-device-program/device")?;
     let x = default.eager.inputs[0].f32()?;

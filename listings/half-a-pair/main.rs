@@ -2,16 +2,20 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch::tensor::{TensorPtr, View};
 use executorch_device::{Code, Module, ScalarType, TensorMut};
 use export::pte;
-use listings::{host_values, on_device, on_host, placement};
+use listings::{host_values, on_device, on_host, placement, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let half = pte("half-a-pair/half")?;
     let (host_a, host_b) =
         (half.eager.inputs[0].f32()?, half.eager.inputs[1].f32()?);

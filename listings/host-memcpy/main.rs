@@ -4,11 +4,12 @@ use std::error::Error;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use device::Device;
 use executorch::Error as RuntimeError;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use export::pte;
-use listings::{on_device, tagged_cpu};
+use listings::{on_device, tagged_cpu, with_device};
 use proof::Origin::Runtime;
 use proof::{claim, fact};
 
@@ -18,6 +19,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().nth(1).as_deref() == Some("crash") {
         return crash();
     }
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // In a process of its own, so that its death can be seen.
     let status = Command::new(std::env::current_exe()?)
         .arg("crash")
@@ -34,7 +39,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     );
 
-    let gpu = device::install()?;
     let unpaired = pte("host-memcpy/unpaired")?;
     let (a, b) = (
         gpu.buffer(&unpaired.eager.inputs[0].f32()?)?,

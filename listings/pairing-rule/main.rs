@@ -2,16 +2,20 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::Error as RuntimeError;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use export::pte;
-use listings::{address, on_device, on_host, placement, tagged_cpu};
+use listings::{address, on_device, on_host, placement, tagged_cpu, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let unpaired = pte("pairing-rule/unpaired")?;
     let paired = pte("pairing-rule/paired")?;
     let upstream_example = pte("pairing-rule/upstream_example")?;

@@ -2,16 +2,20 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use executorch_device::{Code, ScalarType, TensorMut, TensorRef};
 use export::pte;
-use listings::{address, on_device};
+use listings::{address, on_device, with_device};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
+
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let program = pte("planned-output/planned_output")?;
     let (host_a, host_b) = (
         program.eager.inputs[0].f32()?,

@@ -3,16 +3,20 @@
 
 use std::error::Error;
 
+use device::Device;
 use executorch::evalue::IntoEValue;
 use executorch::tensor::{TensorPtrBuilder, View};
 use executorch_device::{Module, ScalarType, TensorRef};
 use export::pte;
+use listings::with_device;
 use proof::Origin::Runtime;
 use proof::claim;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let gpu = device::install()?;
+    with_device(prove)
+}
 
+fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // The arena table of a program that takes device pointers alone.
     let unplanned = pte("who-owns-the-memory/unplanned")?;
     let mut module = executorch::module::Module::new(&unplanned.pte);
