@@ -39,21 +39,24 @@ pub enum Origin {
     Exporter,
     /// The runtime of `executorch`, from the wheel.
     Runtime,
+    /// The crate `executorch-device` of this repository: whoever calls it meets the same answers.
+    Library,
     /// The device or the delegate that stands in for a GPU. A reader with a GPU may see something else.
     StandIn,
-    /// The CUDA delegate: quoted from its source, or recorded on a GPU.
-    Cuda,
+    /// A source that this run did not run, such as the CUDA delegate's. Only [`quoted`] records it.
+    Quoted,
 }
 
 impl Origin {
-    /// The name in records and on pages: `exporter`, `runtime`, `stand-in` or `cuda`.
+    /// The name in records and on pages: `exporter`, `runtime`, `library`, `stand-in` or `quoted`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Exporter => "exporter",
             Self::Runtime => "runtime",
+            Self::Library => "library",
             Self::StandIn => "stand-in",
-            Self::Cuda => "cuda",
+            Self::Quoted => "quoted",
         }
     }
 }
@@ -62,6 +65,16 @@ impl Display for Origin {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(self.name())
     }
+}
+
+/// Where a quoted text stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Source {
+    /// The file, relative to its repository: `backends/cuda/runtime/cuda_backend.cpp`.
+    pub file: String,
+    /// The commit: the hexadecimal digits of its hash, from 7 to 40.
+    pub commit: String,
 }
 
 /// One line of the record of a run.
@@ -83,7 +96,7 @@ pub enum Record {
         /// The line of the call, from 1.
         line: u32,
     },
-    /// A number or a text that came out of the run.
+    /// A number or a text that came out of the run, or that is quoted.
     Fact {
         /// The full name: `pairing-rule.unpaired.planned_bytes`.
         id: String,
@@ -91,6 +104,9 @@ pub enum Record {
         origin: Origin,
         /// The value as a page shows it.
         value: String,
+        /// Where it is quoted from; exactly where the origin is [`Origin::Quoted`].
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<Source>,
         /// The source file of the call, relative to the workspace.
         file: String,
         /// The line of the call, from 1.
@@ -154,7 +170,8 @@ pub enum Error {
 ///
 /// # Panics
 ///
-/// When `holds` is false (after the record is written), when `id` is malformed, or when the record cannot be written.
+/// When `holds` is false (after the record is written), when `id` is malformed, when `origin` is [`Origin::Quoted`] (a run
+/// cannot bear out what it does not run), or when the record cannot be written.
 #[track_caller]
 pub fn claim(origin: Origin, id: &str, sentence: &str, holds: bool) {
     RECORDER.claim(origin, id, sentence, holds, Location::caller());
@@ -166,11 +183,53 @@ pub fn claim(origin: Origin, id: &str, sentence: &str, holds: bool) {
 ///
 /// # Panics
 ///
-/// When the value differs from the one recorded earlier in this process, when `id` is malformed, or when the record
-/// cannot be written.
+/// When the value differs from the one recorded earlier in this process, when `id` is malformed, when `origin` is
+/// [`Origin::Quoted`] (that is [`quoted`]), or when the record cannot be written.
 #[track_caller]
 pub fn fact(origin: Origin, id: &str, value: impl Display) {
-    RECORDER.fact(origin, id, value.to_string(), Location::caller());
+    assert!(
+        origin != Origin::Quoted,
+        "fact `{id}` is quoted: use `quoted`, which says from where"
+    );
+    RECORDER.fact(origin, id, value.to_string(), None, Location::caller());
+}
+
+/// Records a text that stands in a source which this run does not run: a message of the CUDA delegate. A page shows it
+/// with `file` and `commit`, and does not count it as proved.
+///
+/// ```
+/// proof::quoted(
+///     "caller-output.null.log",
+///     "output is null",
+///     "backends/cuda/runtime/cuda_backend.cpp",
+///     "0123456789abcdef0123456789abcdef01234567",
+/// );
+/// ```
+///
+/// # Panics
+///
+/// As [`fact`], and when `file` is empty or `commit` is not 7 to 40 lower-case hexadecimal digits.
+#[track_caller]
+pub fn quoted(id: &str, value: impl Display, file: &str, commit: &str) {
+    let is_hash = (7..=40).contains(&commit.len())
+        && commit
+            .bytes()
+            .all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    assert!(
+        is_hash && !file.trim().is_empty(),
+        "fact `{id}` is quoted from file {file:?} at commit {commit:?}: name a file and 7 to 40 lower-case hexadecimal digits"
+    );
+    let source = Source {
+        file: file.to_owned(),
+        commit: commit.to_owned(),
+    };
+    RECORDER.fact(
+        Origin::Quoted,
+        id,
+        value.to_string(),
+        Some(source),
+        Location::caller(),
+    );
 }
 
 /// Reads the records of a run, in the order in which they were written.
@@ -211,6 +270,10 @@ impl Recorder {
     #[track_caller]
     fn claim(&self, origin: Origin, id: &str, sentence: &str, holds: bool, at: &Location) {
         check_id(id);
+        assert!(
+            origin != Origin::Quoted,
+            "claim `{id}` is quoted: a run bears out only what it runs; record a text with `quoted`"
+        );
         self.write(&Record::Claim {
             id: id.to_owned(),
             sentence: sentence.to_owned(),
@@ -228,7 +291,7 @@ impl Recorder {
     }
 
     #[track_caller]
-    fn fact(&self, origin: Origin, id: &str, value: String, at: &Location) {
+    fn fact(&self, origin: Origin, id: &str, value: String, source: Option<Source>, at: &Location) {
         check_id(id);
         let mut facts = self.facts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(earlier) = facts.get(id) {
@@ -243,6 +306,7 @@ impl Recorder {
             id: id.to_owned(),
             origin,
             value,
+            source,
             file: at.file().to_owned(),
             line: at.line(),
         });
@@ -318,8 +382,8 @@ mod tests {
             true,
             at,
         );
-        says.fact(Origin::StandIn, "x.bytes", "768".into(), at);
-        says.fact(Origin::StandIn, "x.bytes", "768".into(), at);
+        says.fact(Origin::StandIn, "x.bytes", "768".into(), None, at);
+        says.fact(Origin::StandIn, "x.bytes", "768".into(), None, at);
         let records = read(&path).unwrap();
         assert_eq!(
             records.len(),
@@ -332,6 +396,7 @@ mod tests {
                 id: "x.bytes".into(),
                 origin: Origin::StandIn,
                 value: "768".into(),
+                source: None,
                 file: at.file().into(),
                 line: at.line()
             }
@@ -377,12 +442,43 @@ mod tests {
     fn a_fact_has_one_value() {
         let says = recorder(None);
         let at = Location::caller();
-        says.fact(Origin::Runtime, "x.y", "1".into(), at);
-        let text = panic_text(|| says.fact(Origin::Runtime, "x.y", "2".into(), at));
+        says.fact(Origin::Runtime, "x.y", "1".into(), None, at);
+        let text = panic_text(|| says.fact(Origin::Runtime, "x.y", "2".into(), None, at));
         assert_eq!(
             text,
             "fact `x.y` was \"1\" earlier in this run and is \"2\" now; a fact has one value"
         );
+    }
+
+    #[test]
+    fn a_quoted_text_says_from_where() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("facts");
+        let says = recorder(Some(path.clone()));
+        let source = Source {
+            file: "a/b.cpp".into(),
+            commit: "0123abc".into(),
+        };
+        let at = Location::caller();
+        says.fact(
+            Origin::Quoted,
+            "x.log",
+            "m".into(),
+            Some(source.clone()),
+            at,
+        );
+        assert!(matches!(
+            &read(&path).unwrap()[..],
+            [Record::Fact { origin: Origin::Quoted, source: Some(found), .. }] if *found == source
+        ));
+        let text = panic_text(|| fact(Origin::Quoted, "x.y", 1));
+        assert!(text.contains("use `quoted`"), "{text}");
+        let text = panic_text(|| claim(Origin::Quoted, "x.y", "It is.", true));
+        assert!(text.contains("only what it runs"), "{text}");
+        for (file, commit) in [("a.cpp", "main"), ("a.cpp", "0123AB7"), (" ", "0123abc")] {
+            let text = panic_text(|| quoted("x.y", "m", file, commit));
+            assert!(text.contains("hexadecimal digits"), "{text}");
+        }
     }
 
     #[test]
@@ -399,7 +495,8 @@ mod tests {
     fn a_record_that_cannot_be_written_is_no_silence() {
         let folder = tempfile::tempdir().unwrap();
         let says = recorder(Some(folder.path().join("missing/facts")));
-        let text = panic_text(|| says.fact(Origin::Runtime, "x.y", "1".into(), Location::caller()));
+        let text =
+            panic_text(|| says.fact(Origin::Runtime, "x.y", "1".into(), None, Location::caller()));
         assert!(text.starts_with("$GUIDE_FACTS names "), "{text}");
     }
 
@@ -407,7 +504,7 @@ mod tests {
     fn what_is_not_a_record_names_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("facts");
-        let good = r#"{"kind":"fact","id":"a","origin":"cuda","value":"1","file":"f","line":1}"#;
+        let good = r#"{"kind":"fact","id":"a","origin":"library","value":"1","file":"f","line":1}"#;
         fs::write(&path, format!("{good}\n{{\"kind\":\"guess\"}}\n")).unwrap();
         let error = read(&path).unwrap_err();
         assert!(matches!(error, Error::Malformed { line: 2, .. }), "{error}");
