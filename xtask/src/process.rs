@@ -8,6 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::failure::Failure;
@@ -79,24 +80,28 @@ impl Drop for Group {
     }
 }
 
-/// The command as a person would type it.
+/// The command as a person would type it in the folder where it runs.
 pub fn shown(command: &Command) -> String {
-    let program = std::path::Path::new(command.get_program());
+    let program = Path::new(command.get_program());
     let name = if program.ends_with("cargo") {
         "cargo".into()
     } else {
         program.to_string_lossy()
     };
-    let words = command.get_args().map(OsStr::to_string_lossy);
-    let quoted = std::iter::once(name).chain(words).map(|word| {
-        if word.is_empty()
-            || word.contains(|letter: char| {
-                letter.is_whitespace() || "'\"$*?&|;<>()\\".contains(letter)
-            })
-        {
-            format!("'{}'", word.replace('\'', "'\\''"))
+    let here = command
+        .get_current_dir()
+        .map(|folder| format!("{}/", folder.display()));
+    let words = std::iter::once(name).chain(command.get_args().map(OsStr::to_string_lossy));
+    let quoted = words.map(|word| {
+        let word = here
+            .as_deref()
+            .and_then(|here| word.strip_prefix(here))
+            .unwrap_or(&word);
+        let plain = |letter: char| letter.is_alphanumeric() || "-_./=:@%+,".contains(letter);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.to_owned()
         } else {
-            word.into_owned()
+            format!("'{}'", word.replace('\'', "'\\''"))
         }
     });
     quoted.collect::<Vec<_>>().join(" ")
@@ -220,14 +225,17 @@ mod tests {
         let mut child = group
             .command("sh")
             .args(["-c", "trap '' TERM; while :; do sleep 5; done"])
+            .stdout(Stdio::null())
             .spawn()
             .unwrap();
         std::thread::sleep(Duration::from_millis(100));
         assert!(alive(child.id()));
         // What the kernel does when this process is killed.
         drop(group.watch.stdin.take());
-        assert!(ends(child.id()), "the child outlived the group");
+        let ended = ends(child.id());
+        let _ = child.kill();
         child.wait().unwrap();
+        assert!(ended, "the child outlived the group");
     }
 
     #[test]
@@ -235,12 +243,39 @@ mod tests {
         let group = Group::start().unwrap();
         let stray = ask(group
             .command("sh")
-            .args(["-c", "sleep 60 >/dev/null 2>&1 & echo $!"]))
+            .args(["-c", "sleep 20 >/dev/null 2>&1 & echo $!"]))
         .unwrap();
         let stray: u32 = stray.parse().unwrap();
         assert!(alive(stray));
         drop(group);
         assert!(ends(stray), "the stray outlived the group");
+    }
+
+    #[test]
+    fn a_lock_is_held_until_the_group_is_gone() {
+        let path = std::env::temp_dir().join(format!("guide-lock-{}", std::process::id()));
+        let lock = File::create(&path).unwrap();
+        lock.lock().unwrap();
+        let mut group = Group::holding(&lock).unwrap();
+        let mut child = group
+            .command("sh")
+            .args(["-c", "trap '' TERM; while :; do sleep 5; done"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        // This process is killed: its own hold on the lock goes, and the pipe ends.
+        drop(lock);
+        drop(group.watch.stdin.take());
+        let other = File::open(&path).unwrap();
+        assert!(
+            other.try_lock().is_err(),
+            "the lock went before the processes did"
+        );
+        other.lock().unwrap();
+        assert!(ends(child.id()));
+        child.wait().unwrap();
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

@@ -592,6 +592,49 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_or_cut_file_is_found_and_another_set_of_packages_is_another() {
+        let root = std::env::temp_dir().join(format!("guide-packages-{}", std::process::id()));
+        remove(&root).unwrap();
+        let packages = root.join(".venv/lib/python3.11/site-packages");
+        let put = |file: &str, text: &str| {
+            let path = packages.join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        put("some/lost.py", "12");
+        put("some/cut.py", "123");
+        put(
+            "some-1.0.dist-info/RECORD",
+            "some/lost.py,sha256=x,2\nsome/cut.py,sha256=y,3\nsome-1.0.dist-info/RECORD,,\n",
+        );
+        let workspace = Workspace {
+            root: root.clone(),
+            book: root.clone(),
+        };
+        let whole = Installed::read(&workspace).unwrap();
+        assert_eq!(whole.damaged(), []);
+
+        put("some/cut.py", "12");
+        fs::remove_file(packages.join("some/lost.py")).unwrap();
+        let found = |file: &str| ("some".to_owned(), PathBuf::from(file));
+        assert_eq!(
+            whole.damaged(),
+            [found("some/lost.py"), found("some/cut.py")]
+        );
+
+        put("other-2.0.dist-info/RECORD", "");
+        let more = Installed::read(&workspace).unwrap();
+        assert_ne!(more.fingerprint, whole.fingerprint);
+        fs::create_dir(packages.join("third-3.0.dist-info")).unwrap();
+        assert!(
+            Installed::read(&workspace)
+                .err()
+                .is_some_and(|why| why.starts_with("third-3.0's RECORD: "))
+        );
+        remove(&root).unwrap();
+    }
+
+    #[test]
     fn pip_settings_reach_uv() {
         let list = ":env:.cert='/etc/ca.pem'\nglobal.cert='/etc/weaker.pem'\nglobal.index-url='https://mirror.example/simple'\nglobal.find-links='/no/such/folder\\n/'\nglobal.quiet='1'\n";
         assert_eq!(

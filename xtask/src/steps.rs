@@ -230,10 +230,13 @@ fn report(results: &[(&Step, Duration, Vec<Failure>)]) -> Result<(), Failure> {
     let mut lines = Vec::new();
     for (step, _, failures) in &failed {
         for line in failures.iter().flat_map(Failure::lines) {
-            lines.push(format!(
-                "{}: {line}; repeat with: cargo xtask test {}",
-                step.name, step.name
-            ));
+            let name = step.name;
+            // Some say already what repeats them, and more narrowly.
+            lines.push(if line.contains("repeat with: ") {
+                format!("{name}: {line}")
+            } else {
+                format!("{name}: {line}; repeat with: cargo xtask test {name}")
+            });
         }
     }
     let failure = Failure::Check(lines);
