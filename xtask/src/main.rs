@@ -1,7 +1,7 @@
 //! The repository's commands, as `cargo xtask <command>`.
 //!
 //! Everything a person or CI runs here is one line of [`COMMANDS`], and everything `cargo xtask test` checks is one
-//! line of [`steps::STEPS`]. Only the standard library is used, and no other crate of the workspace: `setup` has to work
+//! line of `steps::STEPS`. Only the standard library is used, and no other crate of the workspace: `setup` has to work
 //! before anything else can be built.
 
 mod bench;

@@ -283,6 +283,9 @@ mod tests {
         let mut command = Command::new("/somewhere/bin/cargo");
         command.args(["test", "--", "two words", "it's"]);
         assert_eq!(shown(&command), r"cargo test -- 'two words' 'it'\''s'");
+        let mut command = Command::new("/repository/.venv/bin/ruff");
+        command.args(["check", "."]).current_dir("/repository");
+        assert_eq!(shown(&command), ".venv/bin/ruff check .");
     }
 
     #[test]
