@@ -92,7 +92,14 @@ const STEPS: &[Step] = &[
         summary: "each listing runs, claims what it shows and prints what the page says",
         part_of: Some("rust"),
         needs_setup: true,
-        run: Run::Cargo(&["test", "--package", "listings", "--no-fail-fast"]),
+        run: Run::Cargo(&["test", "--package", "tests", "--test", "listings"]),
+    },
+    Step {
+        name: "ui",
+        summary: "what must not compile does not, with the message that the page shows",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "ui"]),
     },
     Step {
         name: "snippets",
