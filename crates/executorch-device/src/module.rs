@@ -34,6 +34,8 @@ pub use executorch::module::LoadMode;
 ///   be an input that the program passes through. After that they may be freed: the address stays in the method, but
 ///   every `execute` sets *all* inputs before the method runs, and [`execute_held`](Self::execute_held), which sets none,
 ///   refuses unless each was set by `set_input` since. Nothing else in the runtime looks at an input.
+/// * **A planned input holds for one execution**, whoever set it: memory planning lets later tensors take its bytes after
+///   its last use (`exir/memory_planning.py`). `execute_held` refuses to run on what is left of it.
 /// * **[`Outputs`] borrow the module**, so that no execution can overwrite them while they are held.
 ///
 /// # What it refuses, and the runtime would not
@@ -49,14 +51,29 @@ pub use executorch::module::LoadMode;
 pub struct Module<'buf> {
     module: UniquePtr<ffi::Module>,
     path: PathBuf,
-    /// For each method, which inputs hold what `set_input` gave, valid for `'buf`.
-    held: HashMap<String, Vec<bool>>,
+    /// For each method, what `set_input` gave to each input.
+    held: HashMap<String, Vec<Held>>,
+    /// Whether the methods use one set of planned buffers, so that each can overwrite another's planned inputs.
+    share_memory_arenas: bool,
     buffers: PhantomData<&'buf mut ()>,
 }
 
 // SAFETY: nothing in it is bound to a thread: the runtime keeps no thread-local state, a Rust delegate's handle is `Send`,
 // and the memory it points to is `DeviceMemory`, which is `Send + Sync`. It is not `Sync`: C++ does not lock.
 unsafe impl Send for Module<'_> {}
+
+/// What an input has for an execution that sets none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Held {
+    /// Nothing that is valid for `'buf`.
+    Unset,
+    /// An address that is valid for `'buf`, or a number, which is the program's own.
+    Kept,
+    /// A copy in planned memory, for the next execution.
+    Copied,
+    /// A copy in planned memory that may have been overwritten since.
+    Spent,
+}
 
 /// How a program is to be loaded; [`load`](Self::load) does it.
 #[derive(Clone, Debug)]
@@ -166,6 +183,7 @@ impl ModuleBuilder {
                 module,
                 path: self.path,
                 held: HashMap::new(),
+                share_memory_arenas: self.share_memory_arenas,
                 buffers: PhantomData,
             }),
             (_, code) => Err(Error::from_runtime(
@@ -251,9 +269,12 @@ impl<'buf> Module<'buf> {
         Ok(Slot::of(&unsafe { ffi::output_slot(loaded, index) }))
     }
 
-    /// Gives a method one input for all executions by [`execute_held`](Self::execute_held) to come. Loads the method.
+    /// Gives a method one input for [`execute_held`](Self::execute_held). Loads the method.
     ///
-    /// A planned input is copied now; of an unplanned one the method keeps the address, and reads it in each execution.
+    /// Of an unplanned input the method keeps the address, and reads it in each execution to come. A planned one is copied
+    /// now, for the *next* execution: that one may reuse its memory, so set it before each.
+    /// ([`input`](Self::input) says which it is. With [`share_memory_arenas`](ModuleBuilder::share_memory_arenas), setting
+    /// a planned input of another method, loading or executing one ends it too.)
     pub fn set_input(
         &mut self,
         method: &str,
@@ -263,11 +284,17 @@ impl<'buf> Module<'buf> {
         let_cxx_string!(name = method);
         let count = self.loaded(&name, method)?.inputs_size();
         in_range("input", method, index, count)?;
+        let set = |module: &mut Self, held| {
+            module
+                .held
+                .entry(method.to_owned())
+                .or_insert_with(|| vec![Held::Unset; count])[index] = held;
+        };
+        // A refusal can come after the runtime has resized the input: the memory from before may be too small then.
+        set(self, Held::Unset);
         // SAFETY: in range; the memory outlives the module.
-        unsafe { self.place(&name, method, index, &input.into()) }?;
-        self.held
-            .entry(method.to_owned())
-            .or_insert_with(|| vec![false; count])[index] = true;
+        let held = unsafe { self.place(&name, method, index, &input.into()) }?;
+        set(self, held);
         Ok(())
     }
 
@@ -344,21 +371,29 @@ impl<'buf> Module<'buf> {
     /// Runs a method on the inputs that it was given by [`set_input`](Self::set_input).
     ///
     /// [`Code::InvalidState`] unless each input was set so since the method's last [`execute`](Self::execute), whose inputs
-    /// may be gone.
+    /// may be gone, and each planned input since the method's last execution, which may have overwritten it.
     pub fn execute_held(&mut self, method: &str) -> Result<Outputs<'_>, Error> {
         let_cxx_string!(name = method);
         let count = self.loaded(&name, method)?.inputs_size();
         let held = self.held.get(method).map_or(&[][..], Vec::as_slice);
-        if let Some(missing) = (0..count).find(|index| !held.get(*index).copied().unwrap_or(false))
-        {
-            let message =
-                format!("input {missing} of method `{method}` is not set; give it with set_input");
+        for index in 0..count {
+            let fix = match held.get(index).copied().unwrap_or(Held::Unset) {
+                Held::Kept | Held::Copied => continue,
+                Held::Unset => "give it with set_input",
+                Held::Spent => {
+                    "it is planned, and what was copied there may be overwritten since; give it again with set_input \
+                     before each execution, or export with MemoryPlanningPass(alloc_graph_input=False)"
+                }
+            };
+            let message = format!("input {index} of method `{method}` is not set: {fix}");
             return Err(Error::new(Code::InvalidState, message));
         }
         // SAFETY: each input is valid for 'buf.
         unsafe { self.run(&name, method) }
     }
 
+    /// Gives a method one input; what it then has.
+    ///
     /// # Safety
     ///
     /// `index` is an input of the loaded method; the input stays valid until the next time that it is set, or the method
@@ -369,12 +404,19 @@ impl<'buf> Module<'buf> {
         method: &str,
         index: usize,
         input: &Input<'_>,
-    ) -> Result<(), Error> {
+    ) -> Result<Held, Error> {
+        let mut held = Held::Kept;
         if let Some((tensor, exclusive)) = input.tensor() {
             let loaded = self.loaded(name, method)?;
             // SAFETY: the caller's promise.
             if let Some(slot) = Slot::of(&unsafe { ffi::input_slot(loaded, index) }) {
                 slot.accepts_input(method, index, &tensor, exclusive)?;
+                if slot.planned {
+                    held = Held::Copied;
+                    if self.share_memory_arenas {
+                        self.spend(|other| other != method);
+                    }
+                }
             }
         }
         let value = input.to_cxx()?;
@@ -385,7 +427,17 @@ impl<'buf> Module<'buf> {
             code,
             || format!("input {index} of method `{method}` refused"),
             log,
-        )
+        )?;
+        Ok(held)
+    }
+
+    /// Notes that something writes to planned memory of these methods.
+    fn spend(&mut self, of: impl Fn(&str) -> bool) {
+        for (_, inputs) in self.held.iter_mut().filter(|(method, _)| of(method)) {
+            for held in inputs.iter_mut().filter(|held| **held == Held::Copied) {
+                *held = Held::Spent;
+            }
+        }
     }
 
     /// # Safety
@@ -406,6 +458,8 @@ impl<'buf> Module<'buf> {
                 return Err(Error::new(Code::InvalidState, message));
             }
         }
+        let shared = self.share_memory_arenas;
+        self.spend(|other| shared || other == method);
         let module = self.module.pin_mut();
         // SAFETY: the inputs, by the caller's promise; outputs given by `set_output` are valid for 'buf; the rest is the
         // method's own.
@@ -419,6 +473,10 @@ impl<'buf> Module<'buf> {
     /// The loaded method; loads it if need be.
     fn loaded(&mut self, name: &CxxString, method: &str) -> Result<&ffi::Method, Error> {
         if !sys::Module_is_method_loaded(&self.module, name) {
+            if self.share_memory_arenas {
+                // It writes the initial values of the method's mutable buffers.
+                self.spend(|_| true);
+            }
             let (memory, tracer) = (std::ptr::null_mut(), std::ptr::null_mut());
             let module = self.module.pin_mut();
             // SAFETY: null stands for the module's own memory, and for no tracer.

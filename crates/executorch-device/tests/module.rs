@@ -250,8 +250,119 @@ fn inputs_held_for_many_executions() {
     missing(module.execute_held("forward").unwrap_err(), 0);
     module.set_input("forward", 0, tensor(&a)).unwrap();
     module.set_input("forward", 1, tensor(&b)).unwrap();
+    module.set_input("forward", 1, 3).unwrap_err();
+    missing(module.execute_held("forward").unwrap_err(), 1);
+    module.set_input("forward", 1, tensor(&b)).unwrap();
     assert!(module.unload_method("forward") && !module.unload_method("forward"));
     missing(module.execute_held("forward").unwrap_err(), 0);
+}
+
+/// What `chain` of `program.py` computes of `values(1.0)` and `values(0.5)`.
+fn chained() -> Vec<f32> {
+    let terms = values(1.0).into_iter().zip(values(0.5));
+    terms
+        .map(|(a, b)| ((a * b + 1.0) * 3.0 + 2.0) * 0.5)
+        .collect()
+}
+
+#[test]
+fn a_planned_input_holds_for_one_execution() {
+    let _device = device();
+    let (a, b) = (values(1.0), values(0.5));
+    let (a, b) = (
+        TensorRef::host(&a, &SIZES).unwrap(),
+        TensorRef::host(&b, &SIZES).unwrap(),
+    );
+    let run = |module: &mut Module<'_>| -> Result<Vec<f32>, Error> {
+        let outputs = module.execute_held("forward")?;
+        Ok(outputs.tensor(0)?.as_slice::<f32>()?.to_vec())
+    };
+    let mut module = load("chain");
+    for _ in 0..2 {
+        module.set_input("forward", 0, &a).unwrap();
+        module.set_input("forward", 1, &b).unwrap();
+        assert_eq!(run(&mut module).unwrap(), chained());
+        // The chain's later results lie where its inputs were: another run would compute with those.
+        let error = run(&mut module).unwrap_err();
+        assert_eq!(error.kind(), Code::InvalidState);
+        assert_eq!(
+            error.message(),
+            "input 0 of method `forward` is not set: it is planned, and what was copied there may be overwritten since; \
+             give it again with set_input before each execution, or export with \
+             MemoryPlanningPass(alloc_graph_input=False)"
+        );
+    }
+    module.set_input("forward", 0, &a).unwrap();
+    let error = run(&mut module).unwrap_err();
+    assert!(
+        error.message().starts_with("input 1 of method `forward`"),
+        "{error}"
+    );
+    module.forward([&a, &b]).unwrap();
+    assert!(
+        run(&mut module).is_err(),
+        "`execute` leaves nothing to hold"
+    );
+
+    let mut module = load("chain_unplanned");
+    module.set_input("forward", 0, &a).unwrap();
+    module.set_input("forward", 1, &b).unwrap();
+    for _ in 0..3 {
+        assert_eq!(run(&mut module).unwrap(), chained());
+    }
+}
+
+#[test]
+fn methods_that_share_their_planned_memory_end_each_others_inputs() {
+    let _device = device();
+    let (a, b) = (values(1.0), values(0.5));
+    let (a, b) = (
+        TensorRef::host(&a, &SIZES).unwrap(),
+        TensorRef::host(&b, &SIZES).unwrap(),
+    );
+    type Intrusion<'a> = &'a dyn Fn(&mut Module<'_>) -> Result<(), Error>;
+    let nothing: Intrusion<'_> = &|_| Ok(());
+    let loads: Intrusion<'_> = &|module| module.load_method("product");
+    let runs: Intrusion<'_> = &|module| module.execute("product", [&b, &a]).map(drop);
+    for (share, between, held) in [
+        (true, nothing, true),
+        (true, loads, false),
+        (true, runs, false),
+        (false, loads, true),
+        (false, runs, true),
+    ] {
+        let mut module = ModuleBuilder::new(program("two_methods.pte"))
+            .share_memory_arenas(share)
+            .load()
+            .unwrap();
+        module.set_input("forward", 0, &a).unwrap();
+        module.set_input("forward", 1, &b).unwrap();
+        between(&mut module).unwrap();
+        match module.execute_held("forward") {
+            Ok(outputs) => {
+                assert!(held);
+                let output = outputs.tensor(0).unwrap();
+                assert_eq!(output.as_slice::<f32>().unwrap(), chained());
+            }
+            Err(error) => {
+                assert!(!held, "{error}");
+                assert!(error.message().contains("it is planned"), "{error}");
+            }
+        }
+    }
+    // Setting the other's planned input alone is enough: it lies where the first one's does.
+    let mut module = ModuleBuilder::new(program("two_methods.pte"))
+        .share_memory_arenas(true)
+        .load()
+        .unwrap();
+    module.load_method("product").unwrap();
+    module.set_input("forward", 0, &a).unwrap();
+    module.set_input("forward", 1, &b).unwrap();
+    module.set_input("product", 0, &b).unwrap();
+    assert_eq!(
+        module.execute_held("forward").unwrap_err().kind(),
+        Code::InvalidState
+    );
 }
 
 #[test]

@@ -57,8 +57,13 @@ class Model(torch.nn.Module):
 
 
 def program(function, inputs, h2d, d2h, alloc_input, alloc_output, partitioner=None, dynamic=None):
-    """`h2d` and `d2h`: skip that copy; `alloc_*`: plan the graph's inputs, outputs."""
-    exported = torch.export.export(Model(function), inputs, dynamic_shapes=dynamic, strict=True)
+    """`function`: that of `forward`, or of each method by name. `h2d` and `d2h`: skip that copy; `alloc_*`: plan the
+    graph's inputs, outputs."""
+    functions = function if isinstance(function, dict) else {"forward": function}
+    exported = {
+        name: torch.export.export(Model(function), inputs, dynamic_shapes=dynamic, strict=True)
+        for name, function in functions.items()
+    }
     edge = to_edge_transform_and_lower(
         exported,
         partitioner=[partitioner] if partitioner else [],
@@ -80,6 +85,10 @@ def bump(a):
     return a * 2.0
 
 
+def chain(a, b):
+    return ((a * b + 1.0) * 3.0 + 2.0) * 0.5
+
+
 a, b = torch.ones(8, 8), torch.ones(8, 8)
 rows = torch.export.Dim("rows", min=2, max=16)
 adds = AddPartitioner()
@@ -93,6 +102,9 @@ programs = {
     "with_data": program(torch.add, (a, b), True, True, False, True, AddPartitioner(CompileSpec("bias", b""))),
     "host": program(torch.mul, (a, b), False, False, False, False),
     "host_planned": program(torch.mul, (a, b), False, False, True, True),
+    "chain": program(chain, (a, b), False, False, True, True),
+    "two_methods": program({"forward": chain, "product": torch.mul}, (a, b), False, False, True, True),
+    "chain_unplanned": program(chain, (a, b), False, False, False, True),
     "passes_through": program(lambda a, b: (a * b, a), (a, b), False, False, False, True),
     "mutates": program(bump, (a,), False, False, False, True),
     "number": program(lambda a, n: a * n, (a, 3), False, False, False, True),
