@@ -301,6 +301,21 @@ fn a_place_outside_its_arena_is_refused_as_foretold() {
     assert!(foretold(&answer, &run, false), "{answer:?}\n{}", run.log);
 }
 
+/// Constants that are in the program although there are none: `flatc` writes the exporter's own plan so.
+#[test]
+fn the_old_layout_is_refused_as_foretold_without_constants_too() {
+    let file = edited::write("portable", |_| {});
+    let path = file.path().join("edited.pte");
+    let answer = answer(
+        &Program::open(&path).unwrap(),
+        Rule::RefusedLayout,
+        Caller::Cpp,
+        Data::Unsaid,
+    );
+    let run = run(&path, "forward", "cpp", &["host", "host", "host"], None);
+    assert!(foretold(&answer, &run, false), "{answer:?}\n{}", run.log);
+}
+
 #[test]
 fn a_device_without_a_name_is_refused_as_foretold() {
     let file = edited::unnamed_arena_device();
