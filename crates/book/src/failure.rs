@@ -46,6 +46,8 @@ kinds! {
     FactDiffers = "fact-differs",
     /// A fact whose id does not start with the name of the listing that recorded it.
     FactMisnamed = "fact-misnamed",
+    /// A listing records a fact that no page shows.
+    FactUnstated = "fact-unstated",
     /// A listing must end in failure, and no page says how it ends.
     ExitUnstated = "exit-unstated",
     /// A listing that no page shows.

@@ -144,6 +144,7 @@ pub fn judge(
     }
     gate.check_links();
     gate.check_assertions();
+    gate.check_facts();
     gate.check_listings();
     gate.check_files();
 
@@ -553,6 +554,20 @@ impl Gate<'_> {
                     )
                     .of_listing(&assertion.listing),
                 );
+            }
+        }
+    }
+
+    fn check_facts(&mut self) {
+        for (id, fact) in &self.proof.facts {
+            let Some((file, line)) = &fact.place else {
+                continue;
+            };
+            if !self.stated.contains(id) {
+                let expected = format!("`{{{{fact {id} = {}}}}}` on a page", fact.value);
+                let seen = "no page shows it";
+                let failure = Failure::new(Kind::FactUnstated, id, file, *line, expected, seen);
+                self.failures.push(failure.of_listing(&fact.listing));
             }
         }
     }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use export::Exporter;
-use proof::{Origin, Record};
+use proof::{Origin, Record, Source};
 use regex::Regex;
 use serde::Serialize;
 
@@ -34,7 +34,11 @@ pub(crate) struct Assertion {
 pub(crate) struct Measured {
     pub(crate) value: String,
     pub(crate) origin: Origin,
+    /// Where a quoted value stands.
+    pub(crate) source: Option<Source>,
     pub(crate) listing: String,
+    /// The source of the call, relative to the workspace, and its line; none where no listing recorded it by itself.
+    pub(crate) place: Option<(String, usize)>,
 }
 
 /// How long the parts of a proof took.
@@ -203,7 +207,11 @@ impl Proof {
                     }
                 }
                 Record::Fact {
-                    id, origin, value, ..
+                    id,
+                    origin,
+                    value,
+                    source,
+                    ..
                 } => {
                     if id
                         .strip_prefix(&listing.name)
@@ -224,7 +232,9 @@ impl Proof {
                     let measured = Measured {
                         value: crate::normalise::fold(value),
                         origin: *origin,
+                        source: source.clone(),
                         listing: listing.name.clone(),
+                        place: Some((file.to_owned(), line)),
                     };
                     self.facts.insert(id.clone(), measured);
                 }
@@ -238,7 +248,9 @@ impl Proof {
         let exit = Measured {
             value: run.outcome.fact(),
             origin,
+            source: None,
             listing: listing.name.clone(),
+            place: None,
         };
         self.facts.insert(format!("{}.exit", listing.name), exit);
     }

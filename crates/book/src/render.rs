@@ -11,8 +11,9 @@ use crate::failure::run_command;
 use crate::gate::ProvedClaim;
 use crate::html::escape;
 use crate::listing::Outcome;
+use crate::markdown::Fence;
 use crate::page::{Action, Claim, Context, Directive, Page};
-use crate::proving::{Assertion, Proof};
+use crate::proving::{Assertion, Measured, Proof};
 use crate::workspace::Workspace;
 
 /// Where the drift tests keep the sentence that `{{drift}}` shows.
@@ -120,6 +121,7 @@ impl<'a> Book<'a> {
             edits.push(unescaped(page, range));
         }
         let mut listing_ids = BTreeSet::new();
+        let mut fact_ids = BTreeSet::new();
         let mut gpu = 0;
         for directive in &page.directives {
             let text = match &directive.action {
@@ -128,15 +130,11 @@ impl<'a> Book<'a> {
                     _ => continue,
                 },
                 Action::Fact { id, .. } => {
-                    let value = self
-                        .proof
-                        .facts
-                        .get(id)
-                        .map(|fact| fact.value.as_str())
-                        .unwrap_or_default();
-                    in_context(value, directive.context, |value| {
-                        format!("<span class=\"fact\">{value}</span>")
-                    })
+                    let Some(fact) = self.proof.facts.get(id) else {
+                        continue;
+                    };
+                    let first = fact_ids.insert(id);
+                    fact_in_place(page, directive, id, fact, first, &mut edits)
                 }
                 Action::Version { of } => {
                     let version = self.proof.provenance.version(of).unwrap_or_default();
@@ -203,10 +201,11 @@ impl<'a> Book<'a> {
             "<a class=\"claim-link\" href=\"#{id}\" aria-label=\"Link to this statement\" title=\"Link to this statement\">#</a>"
         );
         if let Some(assertion) = self.assertion(claim) {
-            let how = if assertion.origin == Origin::StandIn {
-                "Shown with our stand-in in this build"
-            } else {
-                "Proved in this build"
+            let how = match assertion.origin {
+                Origin::Exporter | Origin::Runtime => "Proved in this build",
+                Origin::Library => "Proved in this build, of the crate executorch-device,",
+                Origin::StandIn => "Shown with our stand-in in this build",
+                Origin::Quoted => "Quoted, not run,",
             };
             let label = format!("{how} by {}, line {}", assertion.file, assertion.line);
             if let Some(place) = self.place_of(&assertion.listing, page) {
@@ -266,17 +265,20 @@ impl<'a> Book<'a> {
     /// The three lines that say what stands behind a page.
     fn strip(&self, page: &Page) -> String {
         let mut proved = 0;
-        let mut ours = Vec::new();
+        let (mut ours, mut quoted) = (Vec::new(), Vec::new());
+        let mut stands_on = |origin: Origin, link: String| match origin {
+            Origin::Exporter | Origin::Runtime | Origin::Library => proved += 1,
+            Origin::StandIn => ours.push(link),
+            Origin::Quoted => quoted.push(link),
+        };
         let (mut claims, mut facts) = (BTreeSet::new(), BTreeSet::new());
         for claim in &page.claims {
             let Some(assertion) = self.assertion(claim).filter(|_| claims.insert(&claim.id)) else {
                 continue;
             };
-            if assertion.origin == Origin::StandIn {
-                ours.push(format!("[`{id}`](#claim-{id})", id = claim.id));
-            } else {
-                proved += 1;
-            }
+            let sentence = shortened(&without_links(&assertion.sentence));
+            let link = format!("[{sentence}](#claim-{})", claim.id);
+            stands_on(assertion.origin, link);
         }
         for directive in &page.directives {
             let Action::Fact { id, .. } = &directive.action else {
@@ -285,29 +287,39 @@ impl<'a> Book<'a> {
             let Some(fact) = self.proof.facts.get(id).filter(|_| facts.insert(id)) else {
                 continue;
             };
-            if fact.origin == Origin::StandIn {
-                ours.push(format!("`{id}`"));
-            } else {
-                proved += 1;
-            }
+            let value = literal(&shortened(&fact.value));
+            let link = format!("[<code>{value}</code>](#fact-{id})");
+            stands_on(fact.origin, link);
         }
+        let proved = match proved {
+            0 => "nothing".to_owned(),
+            1 => "1 claim or fact".to_owned(),
+            _ => format!("{proved} claims and facts"),
+        };
         let ours = if ours.is_empty() {
             "nothing".to_owned()
         } else {
             ours.join(" · ")
         };
-        let gpu: Vec<_> = gpu_sentences(page)
+        let sentences: Vec<_> = gpu_sentences(page)
             .enumerate()
             .map(|(index, sentence)| format!("[{}](#gpu-{})", without_links(sentence), index + 1))
             .collect();
+        let mut gpu = Vec::new();
+        if !sentences.is_empty() {
+            gpu.push(format!("{} (not verified on a GPU)", sentences.join(" · ")));
+        }
+        if !quoted.is_empty() {
+            gpu.push(format!("{} (quoted, not run here)", quoted.join(" · ")));
+        }
         let gpu = if gpu.is_empty() {
             "nothing on this page".to_owned()
         } else {
-            format!("{} (not verified on a GPU)", gpu.join(" · "))
+            gpu.join(" · ")
         };
         format!(
             "<div class=\"strip\" role=\"note\" aria-label=\"What stands behind this page\">\n\n\
-             - **Proved in this build** (ExecuTorch {}, {}): {proved}/{proved}\n\
+             - **Proved in this build** (ExecuTorch {}, {}): {proved}\n\
              - **From our stand-in**: {ours}\n\
              - **Only a GPU shows**: {gpu}\n\n</div>",
             self.proof.provenance.executorch,
@@ -350,19 +362,11 @@ impl<'a> Book<'a> {
             } else {
                 String::new()
             };
-            let line_start = page.source.text[..fence.span.start]
-                .rfind('\n')
-                .map_or(0, |at| at + 1);
-            let before = &page.source.text[line_start..fence.span.start];
-            let indent: String = before
-                .chars()
-                .map(|c| if c == '>' { '>' } else { ' ' })
-                .collect();
-            let end = fence.span.start + page.text(&fence.span).trim_end().len();
-            edits.push((
-                end..end,
-                format!("\n{indent}\n{indent}<p class=\"listing-file\"{id}><code>listings/{}</code></p>\n{indent}", escape(inside)),
-            ));
+            let line = format!(
+                "<p class=\"listing-file\"{id}><code>listings/{}</code></p>",
+                escape(inside)
+            );
+            edits.push(under(page, fence, &line));
         }
     }
 }
@@ -394,6 +398,102 @@ fn gpu_item(page: &Page, directive: &Directive, sentence: &str, number: usize) -
     format!(
         "{bullet}<span class=\"gpu\" id=\"gpu-{number}\">{sentence} <span class=\"gpu-mark\">Not verified on a GPU.</span></span>"
     )
+}
+
+/// The value of a fact where a directive asks for it. One that is not proved says what it is: the strip links to the first
+/// of its places, under a block stands whose it is, and a quoted one names its source everywhere.
+fn fact_in_place(
+    page: &Page,
+    directive: &Directive,
+    id: &str,
+    fact: &Measured,
+    first: bool,
+    edits: &mut Vec<(Range<usize>, String)>,
+) -> String {
+    let proved = !matches!(fact.origin, Origin::StandIn | Origin::Quoted);
+    let anchor = if first && !proved {
+        format!(" id=\"fact-{id}\"")
+    } else {
+        String::new()
+    };
+    let quoted = fact.source.as_ref().map(|source| {
+        format!(
+            "quoted from <code>{}</code> at <code>{}</code>, not run here",
+            escape(&source.file),
+            escape(source.commit.get(..12).unwrap_or(&source.commit)),
+        )
+    });
+    let small = quoted
+        .as_ref()
+        .map(|quoted| format!(" <small class=\"quoted\">({quoted})</small>"))
+        .unwrap_or_default();
+    let at = directive.span.start;
+    match directive.context {
+        Context::Fence if !proved => {
+            let said = quoted.as_deref().unwrap_or("from our stand-in");
+            let line = format!("<p class=\"provenance\"{anchor}>{}</p>", capital(said));
+            edits.extend(
+                page.parsed
+                    .fence_around(at)
+                    .map(|fence| under(page, fence, &line)),
+            );
+        }
+        Context::InlineCode if !proved => {
+            if let Some(code) = page.parsed.code.iter().find(|code| code.contains(&at)) {
+                if !anchor.is_empty() {
+                    edits.push((code.start..code.start, format!("<span{anchor}></span>")));
+                }
+                edits.push((code.end..code.end, small.clone()));
+            }
+        }
+        _ => {}
+    }
+    in_context(&fact.value, directive.context, |value| {
+        format!("<span class=\"fact\"{anchor}>{value}</span>{small}")
+    })
+}
+
+/// An edit that puts a line of HTML under a block of code, wherever the block stands.
+fn under(page: &Page, fence: &Fence, html: &str) -> (Range<usize>, String) {
+    let line_start = page.source.text[..fence.span.start]
+        .rfind('\n')
+        .map_or(0, |at| at + 1);
+    let before = &page.source.text[line_start..fence.span.start];
+    let indent: String = before
+        .chars()
+        .map(|c| if c == '>' { '>' } else { ' ' })
+        .collect();
+    let end = fence.span.start + page.text(&fence.span).trim_end().len();
+    (end..end, format!("\n{indent}\n{indent}{html}\n{indent}"))
+}
+
+/// `text` with a capital first.
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+/// The first words of a Markdown sentence, or all of it where it is short. No code or emphasis is cut in two.
+fn shortened(sentence: &str) -> String {
+    const CHARACTERS: usize = 80;
+    let mut end = 0;
+    let mut kept = 0;
+    for word in sentence.split_inclusive(' ') {
+        end += word.len();
+        let whole = |mark| sentence[..end].matches(mark).count() % 2 == 0;
+        if sentence[..end].chars().count() > CHARACTERS && kept > 0 {
+            return format!(
+                "{} …",
+                sentence[..kept].trim_end_matches([' ', ',', ';', ':'])
+            );
+        }
+        if whole('`') && whole('*') {
+            kept = end;
+        }
+    }
+    sentence.to_owned()
 }
 
 /// `value` as it must be written where it stands.
@@ -489,6 +589,9 @@ mod tests {
             without_includes("x {{#include y}} z\n{{fact}}"),
             "x \\{{#include y}} z\n{{fact}}"
         );
+        assert_eq!(shortened("A short one."), "A short one.");
+        let long = format!("{}, `a b c` d", "x".repeat(75));
+        assert_eq!(shortened(&long), format!("{} …", "x".repeat(75)));
         assert_eq!(
             without_links("see [this](x.md) and `y`"),
             "see this and `y`"

@@ -25,11 +25,15 @@ use crate::workspace::{ROOT_VARIABLE, Workspace};
 /// Cargo features with which the listings are built; for the tests that plant faults in the device.
 const FEATURES_VARIABLE: &str = "GUIDE_FEATURES";
 
-/// What a listing inherits of our own variables: how programs are exported.
-const PASSED: &[&str] = &["GUIDE_CACHE", "GUIDE_EXPORT_PLANT", "GUIDE_EXPORT_TIMEOUT"];
-
-/// A prefix of variables that listings inherit: faults that a test plants in the device.
-const PASSED_PREFIX: &str = "GUIDE_PLANT";
+/// What a listing inherits of our own variables: how programs are exported, the fault that a test plants in the device,
+/// and whether ExecuTorch's log goes to standard error.
+const PASSED: &[&str] = &[
+    "GUIDE_CACHE",
+    "GUIDE_EXPORT_PLANT",
+    "GUIDE_EXPORT_TIMEOUT",
+    "GUIDE_DEVICE_PLANT",
+    "GUIDE_LOG",
+];
 
 /// Seconds that a listing may take; for slow machines.
 const TIMEOUT_VARIABLE: &str = "GUIDE_LISTING_TIMEOUT";
@@ -298,9 +302,7 @@ impl<'a> Runner<'a> {
         let mut command = Command::new(executable);
         for (variable, _) in env::vars_os() {
             let inherited = variable.to_str().is_some_and(|variable| {
-                !variable.starts_with("GUIDE_")
-                    || PASSED.contains(&variable)
-                    || variable.starts_with(PASSED_PREFIX)
+                !variable.starts_with("GUIDE_") || PASSED.contains(&variable)
             });
             if !inherited {
                 command.env_remove(variable);
@@ -569,6 +571,31 @@ mod tests {
         assert_eq!(run.last_words(), "oops");
         assert_eq!(run.outcome, Outcome::Exit(3));
         assert!(matches!(&run.records[..], [Record::Fact { value, .. }] if value == "<address>"));
+    }
+
+    #[test]
+    fn a_listing_sees_a_fault_planted_in_the_device() {
+        const ITSELF: &str = "runner::tests::a_listing_sees_a_fault_planted_in_the_device";
+        if env::var_os("GUIDE_DEVICE_PLANT").is_none() {
+            let output = Command::new(env::current_exe().unwrap())
+                .args(["--exact", ITSELF])
+                .envs([("GUIDE_DEVICE_PLANT", "x"), ("GUIDE_LOG", "1")])
+                .env("GUIDE_FAILURES", "not for listings")
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(
+                output.status.success() && text.contains("1 passed"),
+                "{text}"
+            );
+            return;
+        }
+        let program = Program::new("env | grep '^GUIDE_' | cut -d= -f1 | sort");
+        let seen = program.run(generous()).unwrap().stdout;
+        assert!(!seen.contains("GUIDE_FAILURES"), "{seen}");
+        for passed in ["GUIDE_DEVICE_PLANT\n", "GUIDE_LOG\n", "GUIDE_FACTS\n"] {
+            assert!(seen.contains(passed), "{seen}");
+        }
     }
 
     #[test]

@@ -88,8 +88,13 @@ impl Sample {
 
     /// Another command of `guide-book`, in this book.
     pub fn guide_book(&self, arguments: &[&str]) -> (Output, Vec<Found>) {
+        self.guide_book_in(&self.root, arguments)
+    }
+
+    /// The same, started in another folder.
+    pub fn guide_book_in(&self, folder: &Path, arguments: &[&str]) -> (Output, Vec<Found>) {
         let mut command = Command::new(program());
-        command.args(arguments).current_dir(&self.root);
+        command.args(arguments).current_dir(folder);
         self.failures_of(&mut command)
     }
 

@@ -1,7 +1,7 @@
 //! Adds two numbers.
 
 use proof::Origin::{Exporter, Runtime, StandIn};
-use proof::{claim, fact};
+use proof::{claim, fact, quoted};
 
 fn main() {
     // ANCHOR: sum
@@ -11,6 +11,7 @@ fn main() {
     fact(Exporter, "adds.sum", sum);
     fact(Runtime, "adds.log", "the sum was *three*, as in | 1 + 2 |");
     fact(StandIn, "adds.bytes", 768);
+    quoted("adds.cuda", "no adder on this device", "cuda/adder.cpp", "0123456789abcdef");
     claim(Runtime, "adds.exact", "The sum of `1` and `2` is 3, not 4.", sum == 3);
     claim(StandIn, "adds.ours", "Our adder never overflows.", sum < 4);
 }
