@@ -58,7 +58,7 @@ class Model(torch.nn.Module):
 
 def program(function, inputs, h2d, d2h, alloc_input, alloc_output, partitioner=None, dynamic=None):
     """`function`: that of `forward`, or of each method by name. `h2d` and `d2h`: skip that copy; `alloc_*`: plan the
-    graph's inputs, outputs."""
+    graph's inputs (of all methods, or of those named), outputs."""
     functions = function if isinstance(function, dict) else {"forward": function}
     exported = {
         name: torch.export.export(Model(function), inputs, dynamic_shapes=dynamic, strict=True)
@@ -75,7 +75,13 @@ def program(function, inputs, h2d, d2h, alloc_input, alloc_output, partitioner=N
                 skip_h2d_for_method_inputs=h2d, skip_d2h_for_method_outputs=d2h
             ),
             enable_non_cpu_memory_planning=True,
-            memory_planning_pass=MemoryPlanningPass(alloc_graph_input=alloc_input, alloc_graph_output=alloc_output),
+            memory_planning_pass={
+                name: MemoryPlanningPass(
+                    alloc_graph_input=alloc_input if isinstance(alloc_input, bool) else name in alloc_input,
+                    alloc_graph_output=alloc_output,
+                )
+                for name in functions
+            },
         )
     )
 
@@ -103,7 +109,10 @@ programs = {
     "host": program(torch.mul, (a, b), False, False, False, False),
     "host_planned": program(torch.mul, (a, b), False, False, True, True),
     "chain": program(chain, (a, b), False, False, True, True),
-    "two_methods": program({"forward": chain, "product": torch.mul}, (a, b), False, False, True, True),
+    "three_methods": program(
+        {"forward": chain, "product": torch.mul, "unplanned": torch.mul},
+        (a, b), False, False, {"forward", "product"}, True,
+    ),
     "chain_unplanned": program(chain, (a, b), False, False, False, True),
     "passes_through": program(lambda a, b: (a * b, a), (a, b), False, False, False, True),
     "mutates": program(bump, (a,), False, False, False, True),
