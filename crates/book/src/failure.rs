@@ -144,6 +144,8 @@ kinds! {
     SiteLinkBroken = "site-link-broken",
     /// A link in the built book to a place that its page does not have.
     SiteFragmentBroken = "site-fragment-broken",
+    /// A licence notice that the site must carry is missing, or a page does not link to it.
+    NoticesMissing = "notices-missing",
     /// The built book asks somebody else's server for something.
     ThirdPartyRequest = "third-party-request",
 }

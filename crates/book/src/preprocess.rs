@@ -17,6 +17,7 @@ use crate::gate::{Judgement, ProvedClaim, ProvedPage, judge};
 use crate::page::Source;
 use crate::proving::{Proof, prove};
 use crate::runner::Limits;
+use crate::site::notices;
 use crate::workspace::Workspace;
 
 /// What the built pages must agree with: `target/guide/run.json`.
@@ -106,7 +107,12 @@ pub fn preprocess(
             .and_then(Path::to_str)
             .unwrap_or_default();
         if let Some(text) = judgement.pages.get(path) {
-            chapter.content = format!("{}\n\n{}\n", text.trim_end(), run_mark(&run));
+            chapter.content = format!(
+                "{}\n\n{}\n\n{}\n",
+                text.trim_end(),
+                notices(path),
+                run_mark(&run)
+            );
         }
     });
     let record_of_run = RunRecord {

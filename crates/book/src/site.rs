@@ -30,7 +30,24 @@ fn regex(pattern: &str) -> Regex {
     Regex::new(pattern).expect("the pattern is a regular expression")
 }
 
-/// Checks the book in the folder `site` against the record of the last run, and puts `claims.json` into it.
+/// What the licences of the site's parts ask to go with them: files of the workspace, and their names in the site.
+pub(crate) const NOTICES: [(&str, &str); 3] = [
+    ("THIRD-PARTY.md", "THIRD-PARTY.txt"),
+    ("LICENSE-MIT", "LICENSE-MIT.txt"),
+    ("LICENSE-APACHE", "LICENSE-APACHE.txt"),
+];
+
+/// The last line of every page: links to the notices. `page` is a path in `src/`.
+pub(crate) fn notices(page: &str) -> String {
+    let root = "../".repeat(page.matches('/').count());
+    let [third_party, mit, apache] = NOTICES.map(|(_, name)| format!("{root}{name}"));
+    format!(
+        "<footer class=\"notices\">Licensed under <a href=\"{mit}\">MIT</a> or <a href=\"{apache}\">Apache-2.0</a>; \
+         <a href=\"{third_party}\">third-party notices</a></footer>"
+    )
+}
+
+/// Checks the book in the folder `site` against the record of the last run, and puts `claims.json` and the notices into it.
 ///
 /// # Errors
 ///
@@ -45,6 +62,7 @@ pub fn check(workspace: &Workspace, site: &Path) -> Result<RunRecord, Failures> 
         root,
     };
     checker.read();
+    checker.add_notices(workspace);
     checker.check_pages(&record);
     checker.check_links();
     checker.check_styles();
@@ -157,6 +175,23 @@ impl Checker {
         }
     }
 
+    fn add_notices(&mut self, workspace: &Workspace) {
+        for (file, name) in NOTICES {
+            let added = fs::read(workspace.root().join(file))
+                .and_then(|text| write_whole(&self.root.join(name), &text));
+            if let Err(error) = added {
+                self.failures.push(Failure::new(
+                    Kind::NoticesMissing,
+                    file,
+                    file,
+                    1,
+                    format!("a notice that the site carries as {name}"),
+                    error.to_string(),
+                ));
+            }
+        }
+    }
+
     fn check_pages(&mut self, record: &RunRecord) {
         let mark = run_mark(&record.run);
         let mut expected: BTreeSet<String> =
@@ -176,6 +211,7 @@ impl Checker {
                 continue;
             };
             let marked = built.text.contains(&mark);
+            let noticed = built.text.contains(&notices(&page.path));
             let other = built.text.contains("<!-- guide-run: ");
             let directives: Vec<_> = DIRECTIVE
                 .find_iter(&built.text)
@@ -188,6 +224,10 @@ impl Checker {
                     "no id: the preprocessor did not run"
                 };
                 self.fail(Kind::RunIdMissing, &page.path, &html, 1, &mark, seen);
+            }
+            if marked && !noticed {
+                let expected = "links to the licences and the third-party notices at its end";
+                self.fail(Kind::NoticesMissing, &page.path, &html, 1, expected, "none");
             }
             if directives.len() > page.literals {
                 for (line, seen) in directives {

@@ -925,6 +925,17 @@ const IN_THE_SITE: &[Fault] = &[
         ],
     },
     Fault {
+        file: "book/recipes/adds.html",
+        from: "<a href=\"../THIRD-PARTY.txt\">",
+        to: "<a href=\"../LICENSE-MIT.txt\">",
+        found: &[(
+            Kind::NoticesMissing,
+            "recipes/adds.md",
+            "book/recipes/adds.html",
+            1,
+        )],
+    },
+    Fault {
         file: "book/notes.html",
         from: "Nothing is stated here.",
         to: "{{output adds}}",
@@ -1019,6 +1030,28 @@ fn faults_in_the_site_are_found_for_what_they_are() {
         );
         sample.write(fault.file, &before);
     }
+
+    // The notices come from the repository, and a page links to them.
+    assert_eq!(
+        sample.read("book/THIRD-PARTY.txt"),
+        sample.read("THIRD-PARTY.md")
+    );
+    for (file, copy) in [
+        ("THIRD-PARTY.md", "book/THIRD-PARTY.txt"),
+        ("LICENSE-APACHE", "book/LICENSE-APACHE.txt"),
+    ] {
+        let before = sample.read(file);
+        sample.remove(file);
+        let (_, found) = sample.guide_book(&["check", "book"]);
+        assert_eq!(
+            found,
+            sample::sorted(&[(Kind::NoticesMissing, file, file, 1)])
+        );
+        sample.remove(copy);
+        sample.write(file, &before);
+    }
+    let (_, found) = sample.guide_book(&["check", "book"]);
+    assert_eq!(found, []);
 
     // mdBook without the preprocessor: the record of the last run is there, and no page carries it.
     let config = sample.read("book.toml");
