@@ -145,6 +145,7 @@ impl Delegate for CudaBackend {
         }
         check_as_cuda_does(&state, args)?;
         // From here on the checks are this device's own.
+        check_layout(program, args)?;
         let (inputs, outputs) = args.split_at(inputs);
         let fits = |plan: &Plan| {
             inputs
@@ -154,12 +155,7 @@ impl Delegate for CudaBackend {
         };
         let plan = match &mut partition.plan {
             Some(plan) if fits(plan) => plan,
-            plan => plan.insert(Arc::new(new_plan(
-                program,
-                inputs,
-                outputs,
-                &partition.weights,
-            )?)),
+            plan => plan.insert(Arc::new(new_plan(program, inputs, &partition.weights)?)),
         };
         for (arg, sizes) in outputs.iter().zip(plan.outputs()) {
             if !has_sizes(arg, sizes) {
@@ -223,13 +219,9 @@ fn check_as_cuda_does(state: &State, args: &[Arg<'_>]) -> Result<(), Error> {
     Ok(())
 }
 
-fn new_plan(
-    program: &Program,
-    inputs: &[Arg<'_>],
-    outputs: &[Arg<'_>],
-    weights: &Weights,
-) -> Result<Plan, Error> {
-    for (index, arg) in inputs.iter().chain(outputs).enumerate() {
+/// A plan knows sizes alone, so this is asked in each execution.
+fn check_layout(program: &Program, args: &[Arg<'_>]) -> Result<(), Error> {
+    for (index, arg) in args.iter().enumerate() {
         let tensor = tensor(arg);
         if tensor.scalar_type() != ScalarType::Float || !tensor.dim_order().is_sorted() {
             return Err(refused(
@@ -239,6 +231,10 @@ fn new_plan(
             ));
         }
     }
+    Ok(())
+}
+
+fn new_plan(program: &Program, inputs: &[Arg<'_>], weights: &Weights) -> Result<Plan, Error> {
     let sizes = inputs.iter().map(sizes_of).collect();
     program.plan(sizes, &weights.addresses).map_err(|why| {
         log::refusal(

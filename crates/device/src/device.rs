@@ -206,8 +206,8 @@ impl Device {
 
 /// Device memory of the caller's: freed when dropped, after the queued work that uses it.
 ///
-/// It has an address and no contents: the host can only copy. Reading or writing through the pointers ends the process by
-/// SIGSEGV on the fenced device.
+/// It has an address and no contents: the host can only copy. Its pointers are numbers to the host (they have no
+/// provenance); reading or writing through them ends the process by SIGSEGV on the fenced device.
 #[derive(Debug)]
 pub struct Buffer<T: Element> {
     address: usize,
@@ -219,12 +219,12 @@ pub struct Buffer<T: Element> {
 impl<T: Element> Buffer<T> {
     /// Its device address; null when it has no elements.
     pub fn as_ptr(&self) -> *const T {
-        std::ptr::with_exposed_provenance(self.address)
+        std::ptr::without_provenance(self.address)
     }
 
     /// Its device address, to be written by the device; null when it has no elements.
     pub fn as_mut_ptr(&mut self) -> *mut T {
-        std::ptr::with_exposed_provenance_mut(self.address)
+        std::ptr::without_provenance_mut(self.address)
     }
 
     /// How many elements.
@@ -272,7 +272,7 @@ impl<T: Element> Drop for Buffer<T> {
 // uses it; no reference into device memory exists.
 unsafe impl<T: Element> DeviceMemory for Buffer<T> {
     fn as_ptr(&self) -> *mut c_void {
-        std::ptr::with_exposed_provenance_mut(self.address)
+        std::ptr::without_provenance_mut(self.address)
     }
 
     fn nbytes(&self) -> usize {

@@ -203,7 +203,7 @@ impl Fence {
             // SAFETY: pages of the fence half of our own mapping, into which no reference ever points.
             unsafe {
                 libc::mprotect(
-                    address as *mut _,
+                    self.start.as_ptr().wrapping_add(self.next).cast(),
                     padded,
                     libc::PROT_READ | libc::PROT_WRITE,
                 )
@@ -224,7 +224,7 @@ impl Fence {
         // SAFETY: the pages of this block alone (blocks start on a page and share none), inside our own mapping; the
         // block is no longer live, and every translated pointer lives only as long as the exclusive or shared borrow of
         // the fence that made it. Mapping them anew drops their memory and makes them inaccessible in one call.
-        let fresh = unsafe {
+        let _fresh = unsafe {
             libc::mmap(
                 shadow.as_ptr().cast(),
                 nbytes.next_multiple_of(self.page),
@@ -235,8 +235,7 @@ impl Fence {
             )
         };
         // The kernel can refuse when the process has as many mappings as it may: the block is gone for its users all
-        // the same, and only its memory stays until the process ends.
-        debug_assert_ne!(fresh, libc::MAP_FAILED);
+        // the same, and only its memory stays until the process ends. So the answer does not matter.
         Some(nbytes)
     }
 
@@ -375,10 +374,7 @@ mod tests {
         let bytes = fence.bytes(block, 8192).unwrap().as_ptr();
         assert!(readable(bytes) && readable(bytes.wrapping_add(8191)));
         assert!(!readable(bytes.wrapping_add(8192)), "the page after it");
-        assert!(
-            !readable(std::ptr::with_exposed_provenance(block)),
-            "the fence"
-        );
+        assert!(!readable(std::ptr::without_provenance(block)), "the fence");
         fence.free(block);
         assert!(!readable(bytes) && !readable(bytes.wrapping_add(8191)));
     }

@@ -257,7 +257,8 @@ unsafe impl DeviceAllocator for Fenced {
             );
         }
         match self.lock().allocate(nbytes) {
-            Ok(address) => Ok(std::ptr::with_exposed_provenance_mut(address)),
+            // A number to the host: no access goes through it.
+            Ok(address) => Ok(std::ptr::without_provenance_mut(address)),
             Err(error) => refused(Code::MemoryAllocationFailed, error.to_string()),
         }
     }
@@ -336,9 +337,11 @@ impl State {
         Ok(address)
     }
 
-    /// Runs all queued work.
+    /// Runs all queued work. Should a piece panic, all of it is gone: what is queued later never meets its arguments.
     pub(crate) fn drain(&mut self) {
-        let mut arguments = &mut self.arguments[..];
+        let mut owned = std::mem::take(&mut self.arguments);
+        self.users = Users::None;
+        let mut arguments = &mut owned[..];
         for work in self.queue.drain(..) {
             match work {
                 Work::Execute {
@@ -363,8 +366,9 @@ impl State {
                 }
             }
         }
-        self.arguments.clear();
-        self.users = Users::None;
+        // Its memory is kept for the next ones.
+        owned.clear();
+        self.arguments = owned;
     }
 
     /// Queues an execution whose arguments were checked.
@@ -932,6 +936,22 @@ mod tests {
             (counters.enqueued, counters.finished),
             (DEPTH as u64 + 1, DEPTH as u64)
         );
+    }
+
+    #[test]
+    fn after_a_panic_no_work_meets_the_arguments_of_other_work() {
+        let device = device();
+        let (stream, x, out) = (device.stream(), block(&device, 1.0), block(&device, 0.0));
+        let nothing = 64;
+        enqueue(&device, stream, nothing, out);
+        enqueue(&device, stream, x, out);
+        let ran = std::panic::catch_unwind(|| device.synchronize());
+        assert!(ran.is_err(), "work on no device memory");
+
+        let y = block(&device, 3.0);
+        enqueue(&device, stream, y, out);
+        device.synchronize().unwrap();
+        assert_eq!(first(&device, out), 6.0);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A program with sizes: made once for each set of input sizes, run once for each execution.
 
+use std::ptr::NonNull;
+
 use crate::{
     fault::{Fault, planted},
     fence::{Fence, POISON},
@@ -73,10 +75,28 @@ impl Argument {
         self.address < address + nbytes && address < self.address + self.nbytes()
     }
 
+    /// Its elements: aligned and valid for reads and writes while no block is freed; dangling when there are none.
+    ///
+    /// # Panics
+    ///
+    /// When they do not all lie in one live block, aligned: a fault of this crate's, as arguments are checked before they
+    /// are queued, and freeing waits. The slices made of this rest on it, so it is looked up, not assumed.
     fn in_memory(&self, fence: &Fence) -> *mut f32 {
-        let bytes = fence.bytes(self.address, self.nbytes());
-        debug_assert!(bytes.is_some() || self.len == 0);
-        bytes.map_or(std::ptr::dangling_mut(), |bytes| bytes.as_ptr().cast())
+        if self.len == 0 {
+            return std::ptr::dangling_mut();
+        }
+        let elements = fence
+            .bytes(self.address, self.nbytes())
+            .map(NonNull::cast::<f32>)
+            .filter(|elements| elements.is_aligned());
+        let Some(elements) = elements else {
+            panic!(
+                "queued work uses {} bytes at {:#x}, which are in no live block",
+                self.nbytes(),
+                self.address
+            );
+        };
+        elements.as_ptr()
     }
 }
 
@@ -173,7 +193,19 @@ impl Plan {
     /// The outputs are written where they belong, unless one shares memory with another argument or with a weight: then
     /// all are computed aside first, so that an output that *is* an input holds the right result afterwards. (A GPU gives
     /// that only for operators that read each element before they write it.)
+    ///
+    /// # Panics
+    ///
+    /// When the arguments are not of this plan's sizes, or have elements that lie in no live block: a fault of this crate's.
     pub(crate) fn run(&self, arguments: &mut [Argument], fence: &Fence, scratch: &mut Vec<f32>) {
+        let sizes = self.inputs.iter().chain(&self.outputs);
+        assert!(
+            arguments
+                .iter()
+                .map(|argument| Some(argument.len))
+                .eq(sizes.map(|sizes| elements(sizes))),
+            "queued work has arguments of another plan"
+        );
         let shared = self.an_output_shares_memory(arguments);
         let mut len = self.scratch;
         for (index, argument) in arguments.iter_mut().enumerate() {
@@ -203,9 +235,10 @@ impl Plan {
         for call in &self.calls {
             let mut operands = [View::default(); MOST_OPERANDS];
             for (operand, (slot, sizes)) in operands.iter_mut().zip(&call.operands) {
-                // SAFETY: `at` points at the elements of a live block (an argument's or a weight's, as `Argument` says)
-                // or of the scratch memory, which is as long as the plan and the arguments aside need. All are
-                // initialised, aligned, and written by no reference but `result` below.
+                // SAFETY: `at` points at the elements of a live block (an argument's or a weight's, as `in_memory` checks;
+                // arguments have this plan's lengths, as checked above) or of the scratch memory, which is as long as the
+                // plan and the arguments aside need. All are initialised, aligned, and written by no reference but
+                // `result` below.
                 operand.data =
                     unsafe { std::slice::from_raw_parts(at(*slot), sizes.iter().product()) };
                 operand.sizes = sizes;
@@ -366,6 +399,29 @@ mod tests {
             Argument::new(0, 0),
             Argument::new(0, 0),
         ]);
+    }
+
+    #[test]
+    #[should_panic(expected = "in no live block")]
+    fn an_argument_that_is_gone_is_not_read() {
+        let mut bench = Bench::new();
+        let (x, y, out) = (
+            bench.block(&[1.0, 2.0]),
+            bench.block(&[10.0, 20.0]),
+            bench.block(&[0.0, 0.0]),
+        );
+        bench.fence.free(y.address);
+        bench.run(&mut [x, y, out]);
+    }
+
+    #[test]
+    #[should_panic(expected = "arguments of another plan")]
+    fn arguments_of_other_sizes_are_not_read() {
+        let mut bench = Bench::new();
+        let plan = bench.program.plan(vec![vec![2], vec![2]], &[bench.weight]);
+        let (x, short) = (bench.block(&[1.0, 2.0]), bench.block(&[1.0]));
+        plan.unwrap()
+            .run(&mut [x, short, x], &bench.fence, &mut Vec::new());
     }
 
     #[test]
