@@ -1,4 +1,6 @@
 //! The reader's own program on a runtime without CUDA: what it says, and which part is missing.
+//!
+//! $ cargo run -- paired.pte
 
 use std::error::Error;
 use std::sync::Mutex;

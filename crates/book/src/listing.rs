@@ -73,7 +73,7 @@ impl Display for Outcome {
 
 /// What `output.txt` expects of a run.
 ///
-/// The file is the command on its first line (`$ cargo run --bin <name>`), then standard output, then, for a listing
+/// The file is the command on its first line ([`Listing::command`]), then standard output, then, for a listing
 /// that must fail, its outcome: `# exit 1` or `# signal SIGSEGV`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
@@ -103,8 +103,8 @@ impl Expected {
     }
 
     /// The text of an `output.txt`: [`Expected::parse`] of it gives the same back.
-    pub(crate) fn render(listing: &str, stdout: &str, outcome: Outcome) -> String {
-        let mut text = format!("$ {}\n{stdout}", run_command(listing));
+    pub(crate) fn render(command: &str, stdout: &str, outcome: Outcome) -> String {
+        let mut text = format!("$ {command}\n{stdout}");
         if !text.ends_with('\n') {
             text.push('\n');
         }
@@ -120,6 +120,9 @@ impl Expected {
 pub struct Listing {
     /// The name of the folder and of the binary.
     pub name: String,
+    /// What a reader types to see its output: `cargo run --bin <name>`, or what a line `//! $ …` among the first lines of
+    /// its `main.rs` declares, where the reader's own project has another.
+    pub command: String,
     /// Whether it has an `export.py`.
     pub exports: bool,
     /// What it must print; none where `output.txt` is missing.
@@ -198,8 +201,10 @@ pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec
                 .repeated_by("cargo xtask bless"),
             );
         }
+        let source = fs::read_to_string(folder.join("main.rs")).unwrap_or_default();
         let listing = Listing {
             name: name.to_owned(),
+            command: declared_command(&source).map_or_else(|| run_command(name), str::to_owned),
             exports: folder.join("export.py").is_file(),
             expected: expected.as_deref().map(Expected::parse),
         };
@@ -208,9 +213,25 @@ pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec
     (listings, failures)
 }
 
+/// The command that the first lines of a listing's source declare.
+fn declared_command(source: &str) -> Option<&str> {
+    source
+        .lines()
+        .map_while(|line| line.strip_prefix("//!"))
+        .find_map(|line| line.trim().strip_prefix("$ "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_lines_declare_the_command() {
+        let declared =
+            declared_command("//! Says.\n//!\n//! $ cargo run -- paired.pte\n\nfn main() {}\n");
+        assert_eq!(declared, Some("cargo run -- paired.pte"));
+        assert_eq!(declared_command("//! Says.\nfn main() {}\n//! $ x\n"), None);
+    }
 
     #[test]
     fn an_output_is_command_text_and_outcome() {

@@ -13,7 +13,7 @@ use regex::Regex;
 use serde::Serialize;
 
 use crate::exports;
-use crate::failure::{Failure, Failures, Kind, run_command};
+use crate::failure::{Failure, Failures, Kind};
 use crate::listing::{Expected, Listing, Outcome, discover};
 use crate::provenance::Provenance;
 use crate::runner::{Limits, Run, Runner, build};
@@ -309,7 +309,7 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
     let Some(expected) = &listing.expected else {
         return failures;
     };
-    let command = format!("$ {}", run_command(name));
+    let command = format!("$ {}", listing.command);
     let file = listing.file("output.txt");
     if expected.command != command {
         failures.push(
@@ -429,5 +429,5 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
 
 /// The text of the `output.txt` that this run would be expected to give again.
 pub(crate) fn output_of(listing: &Listing, run: &Run) -> String {
-    Expected::render(&listing.name, &run.stdout, run.outcome)
+    Expected::render(&listing.command, &run.stdout, run.outcome)
 }

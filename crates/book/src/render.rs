@@ -234,11 +234,12 @@ impl<'a> Book<'a> {
 
     /// What a listing printed in this run, as a console block, and under it where it comes from.
     fn output(&self, name: &str, first: bool) -> String {
-        let Some(run) = self.proof.runs.get(name) else {
+        let (Some(run), Some(listing)) = (self.proof.runs.get(name), self.proof.listings.get(name))
+        else {
             return String::new();
         };
         let command = run_command(name);
-        let shown = format!("$ {command}\n{}", run.stdout.trim_end());
+        let shown = format!("$ {}\n{}", listing.command, run.stdout.trim_end());
         let longest = shown
             .split(|c| c != '`')
             .map(str::len)

@@ -530,6 +530,7 @@ mod tests {
         fn run(&self, limits: Limits) -> Result<Run, Failures> {
             let listing = Listing {
                 name: "program".into(),
+                command: "program".into(),
                 exports: false,
                 expected: None,
             };

@@ -581,6 +581,9 @@ fn a_page_shows_what_the_runs_showed() {
             "recipes/dies",
             "It ended with signal SIGABRT, as it must.</p>",
         ),
+        // The command is what the reader types where the listing declares it, and what runs here stands below.
+        ("recipes/dies", "$ dies --now\nabout to abort"),
+        ("recipes/dies", "<code>cargo run --bin dies</code> with"),
         (
             "notes",
             "Write <code>{{fact listing.name = value}}</code> and <code>{{#include file:anchor}}</code>.",
@@ -681,6 +684,12 @@ const IN_THE_BUILD: &[Fault] = &[
         from: "$ cargo run --bin adds",
         to: "$ cargo run adds",
         found: &[(Kind::OutputDiffers, "adds", "listings/adds/output.txt", 1)],
+    },
+    Fault {
+        file: "listings/dies/main.rs",
+        from: "dies --now",
+        to: "dies --later",
+        found: &[(Kind::OutputDiffers, "dies", "listings/dies/output.txt", 1)],
     },
     Fault {
         file: "listings/dies/output.txt",

@@ -1,4 +1,6 @@
 //! Ends by a signal.
+//!
+//! $ dies --now
 
 use proof::Origin::Runtime;
 use proof::claim;
