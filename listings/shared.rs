@@ -1,12 +1,12 @@
-//! What the listings need alike: a tensor over memory that is already somewhere, and a plan in words.
-#![allow(unsafe_code)]
+//! What the listings need alike: the device, tensors over memory that is already somewhere, and a plan in words.
 
 use std::error::Error;
 
-use device::Buffer;
-use executorch::device::{Device, DeviceType};
-use executorch::evalue::EValue;
-use executorch::tensor::{TensorPtr, TensorPtrBuilder, View};
+use device::{LogLine, Origin};
+
+mod tensor;
+
+pub use tensor::{address, host_values, on_device, on_host, tagged_cpu};
 
 /// Runs a listing on this process's device. The memory that it took there must be free again at its end.
 ///
@@ -26,64 +26,6 @@ pub fn with_device(
     }
 }
 
-// ANCHOR: on_device
-/// A tensor of `sizes` over memory that is already on the device.
-pub fn on_device<const N: usize>(
-    buffer: &Buffer<f32>,
-    sizes: [i32; N],
-) -> TensorPtr<'_, View<f32>> {
-    assert_eq!(buffer.len() as i32, sizes.iter().product::<i32>());
-    let cuda = Device::new(DeviceType::Cuda, 0);
-    // SAFETY: the buffer is on device 0, holds as many elements as the sizes say, and outlives the tensor.
-    let tensor = unsafe {
-        TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes).device(cuda)
-    };
-    tensor.build().expect("contiguous sizes have valid strides")
-}
-// ANCHOR_END: on_device
-
-// ANCHOR: tagged_cpu
-/// The mistake: the same tensor without `.device(…)`, so that it says it is on the host.
-pub fn tagged_cpu<const N: usize>(
-    buffer: &Buffer<f32>,
-    sizes: [i32; N],
-) -> TensorPtr<'_, View<f32>> {
-    // SAFETY: none; what this guide shows is what comes of it.
-    let tensor =
-        unsafe { TensorPtrBuilder::<View<f32>>::from_ptr(buffer.as_ptr(), sizes) };
-    tensor.build().expect("contiguous sizes have valid strides")
-}
-// ANCHOR_END: tagged_cpu
-
-/// A tensor of `sizes` over host memory.
-pub fn on_host<const N: usize>(
-    data: &[f32],
-    sizes: [i32; N],
-) -> TensorPtr<'_, View<f32>> {
-    assert_eq!(data.len() as i32, sizes.iter().product::<i32>());
-    // SAFETY: the slice holds as many elements as the sizes say.
-    let tensor =
-        unsafe { TensorPtrBuilder::<View<f32>>::from_slice(data).sizes(sizes) };
-    tensor.build().expect("contiguous sizes have valid strides")
-}
-
-/// The elements of a float32 result on the host.
-pub fn host_values(result: &EValue<'_>) -> Vec<f32> {
-    let tensor = result.as_tensor();
-    assert!(tensor.device().is_cpu(), "the result is not on the host");
-    tensor
-        .into_typed::<f32>()
-        .as_array_dyn()
-        .iter()
-        .copied()
-        .collect()
-}
-
-/// The address of a float32 result, wherever it is.
-pub fn address(result: &EValue<'_>) -> *const f32 {
-    result.as_tensor().as_data_ptr_raw().cast()
-}
-
 /// Where the tensors at a method's boundary live, in words: `planned, CPU` if all agree, else one after the other.
 pub fn placement<'a>(tensors: impl Iterator<Item = &'a pte::TensorInfo>) -> String {
     let mut words: Vec<String> = tensors
@@ -98,4 +40,19 @@ pub fn placement<'a>(tensors: impl Iterator<Item = &'a pte::TensorInfo>) -> Stri
         .collect();
     words.dedup();
     words.join("; ")
+}
+
+/// The first line of a log, which must be the runtime's own: a reader meets it, and not our device's.
+///
+/// # Errors
+///
+/// When there is none, or the stand-in spoke first.
+pub fn runtime_line(log: &[LogLine]) -> Result<&str, Box<dyn Error>> {
+    match log.first() {
+        Some(line) if line.origin == Origin::Runtime => Ok(&line.message),
+        Some(line) => {
+            Err(format!("the stand-in spoke first: {}", line.message).into())
+        }
+        None => Err("nothing was logged".into()),
+    }
 }

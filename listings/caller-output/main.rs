@@ -7,8 +7,8 @@ use executorch::evalue::IntoEValue;
 use executorch_device::{Code, Module, ScalarType, TensorMut, TensorRef};
 use export::pte;
 use listings::{on_device, with_device};
-use proof::Origin::{Exporter, Runtime, StandIn};
-use proof::{claim, fact};
+use proof::Origin::{Exporter, Library, Runtime, StandIn};
+use proof::{claim, fact, quoted};
 
 fn main() -> Result<(), Box<dyn Error>> {
     with_device(prove)
@@ -27,7 +27,6 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         .ok_or("no method `forward`")?
         .planned_bytes();
     println!("planned bytes: {planned}");
-    fact(Exporter, "caller-output.planned_bytes", planned);
     claim(
         Exporter,
         "caller-output.nothing-planned",
@@ -35,6 +34,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         planned == 0,
     );
 
+    let mut other = gpu.empty::<f32>(64)?;
     let mut sum = gpu.empty::<f32>(64)?;
     let own_address = sum.as_ptr();
     // ANCHOR: call
@@ -65,7 +65,16 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let second = gpu.read(own_address, 64)?;
     let twice_b: Vec<f32> = host_b.iter().map(|value| value + value).collect();
     println!("a second execution writes there too: {}", second == twice_b);
+    // And a + b into another buffer.
+    module.set_output(
+        "forward",
+        0,
+        TensorMut::over(&mut other, ScalarType::Float, &[8, 8])?,
+    )?;
+    module.forward([&a, &b])?;
+    gpu.synchronize()?;
     drop(module);
+    let replaced = other.read()? == eager && sum.read()? == twice_b;
 
     claim(
         Runtime,
@@ -77,7 +86,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         Runtime,
         "caller-output.stays-set",
         "A second execution writes to the same buffer until another `set_output` replaces it.",
-        second == twice_b && sum.read()? == twice_b,
+        second == twice_b && replaced,
     );
     claim(
         StandIn,
@@ -102,6 +111,12 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         forgotten && null_output,
     );
 
+    let unset = Module::load(&program.pte)?
+        .forward([&a, &b])
+        .err()
+        .ok_or("it ran without an output")?;
+    fact(Library, "caller-output.forgotten.text", unset.message());
+
     // Host memory.
     let mut host = vec![0.0_f32; 64];
     let host_address = host.as_ptr();
@@ -118,34 +133,48 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         Runtime,
         "caller-output.host-accepted",
-        "`set_output` accepts a host tensor; only the execution fails.",
-        accepted
-            && offered == host_address
-            && refused.kind() == Code::InvalidArgument,
+        "`set_output` accepts a host tensor, and the delegate is handed its pointer.",
+        accepted && offered == host_address,
+    );
+    claim(
+        StandIn,
+        "caller-output.host-refused",
+        "The execution then fails.",
+        refused.kind() == Code::InvalidArgument,
+    );
+
+    quoted(
+        "caller-output.host.text",
+        "Tensor N has device_type=CUDA but its data pointer P is not backed by CUDA device memory (cudaPointerGetAttributes err=0, cudaMemoryType=0).",
+        "backends/cuda/runtime/cuda_backend.cpp",
+        "cff6f4dd32",
     );
 
     // Too small.
     let mut small = gpu.empty::<f32>(32)?;
     let small = TensorMut::over(&mut small, ScalarType::Float, &[4, 8])?;
-    let too_small = Module::load(&program.pte)?
+    let refused = Module::load(&program.pte)?
         .set_output("forward", 0, small)
-        .is_err();
+        .err()
+        .ok_or("a small buffer was accepted")?;
+    let too_small =
+        refused.kind() == Code::InvalidArgument && refused.log().is_empty();
     claim(
-        Runtime,
+        Library,
         "caller-output.too-small",
-        "A buffer that is too small is refused before the runtime sees it.",
+        "`executorch-device` refuses a buffer that is too small before the runtime sees it.",
         too_small,
     );
 
     // Planned after all.
-    let mut other = gpu.empty::<f32>(64)?;
+    let mut third = gpu.empty::<f32>(64)?;
     let planned = pte("caller-output/planned")?;
     let mut module = Module::load(&planned.pte)?;
     let refused = module
         .set_output(
             "forward",
             0,
-            TensorMut::over(&mut other, ScalarType::Float, &[8, 8])?,
+            TensorMut::over(&mut third, ScalarType::Float, &[8, 8])?,
         )
         .err()
         .ok_or("`set_output` was accepted")?;

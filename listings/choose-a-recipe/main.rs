@@ -84,18 +84,30 @@ const ROWS: [Row; 5] = [
     ),
 ];
 
-/// Planned inputs behind a skipped copy, called with either kind of tensor.
-const UNPAIRED: [Row; 2] = [
+/// Planned inputs behind a skipped copy, with the output copy skipped and kept, called with either kind of tensor.
+const UNPAIRED: [Row; 4] = [
     row(
-        "unpaired, device",
+        "unpaired",
         (Place::Device, Place::Device),
         (true, true),
         (None, true),
     ),
     row(
-        "unpaired, host",
+        "unpaired",
+        (Place::Device, Place::Host),
+        (true, false),
+        (None, true),
+    ),
+    row(
+        "unpaired",
         (Place::Host, Place::Device),
         (true, true),
+        (None, true),
+    ),
+    row(
+        "unpaired",
+        (Place::Host, Place::Host),
+        (true, false),
         (None, true),
     ),
 ];
@@ -136,25 +148,42 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
             row.name
         );
         if row.alloc_graph_input.is_none() {
-            let (copies, right) = run(gpu, row, &configured(row, false)?)?;
-            host_inputs_may_be_unplanned &=
-                right && copies == run(gpu, row, &same)?.0;
+            let unplanned = configured(row, false)?;
+            let (with, without) =
+                (run(gpu, row, &same)?, run(gpu, row, &unplanned)?);
+            host_inputs_may_be_unplanned &= without.right
+                && with.copies == without.copies
+                && host_arena(&unplanned)? < host_arena(&same)?;
         }
 
-        let (copies, right) = run(gpu, row, &program)?;
+        let call = run(gpu, row, &program)?;
         println!(
-            "{:25} {} copies in, {} out, equals eager: {right}",
-            row.name, copies.0, copies.1
+            "{:25} {} copies in, {} out, equals eager: {}",
+            row.name, call.copies.0, call.copies.1, call.right
         );
-        all_run &= right;
-        describe(row, &program, copies)?;
+        all_run &= call.right;
+        describe(row, &program, &call)?;
     }
 
     claim(
         Runtime,
         "recipes.host-inputs-may-be-unplanned",
-        "`alloc_graph_input=False` is right here too: the copies stay, and the runtime no longer copies each input into its host arena first.",
+        "`alloc_graph_input=False` is right here too: the copies to the device stay, and the host arena no longer holds the inputs.",
         host_inputs_may_be_unplanned,
+    );
+    // The public crate has no `set_output`: the last row is out of its reach.
+    let last = pte("choose-a-recipe/device_to_caller_buffer")?;
+    let as_if_planned = row(
+        "",
+        (Place::Device, Place::Device),
+        (true, true),
+        (None, false),
+    );
+    claim(
+        StandIn,
+        "recipes.public-crate",
+        "The last row needs `set_output`, which the public `executorch` crate does not have.",
+        run(gpu, &as_if_planned, &last).is_err(),
     );
     claim(
         Runtime,
@@ -166,12 +195,16 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // The settings that no row has: they must not work.
     let mut unpaired_refused = true;
     for row in &UNPAIRED {
-        unpaired_refused &= run(gpu, row, &configured(row, true)?).is_err();
+        let error = run(gpu, row, &configured(row, true)?).err();
+        let code =
+            error.and_then(|error| error.downcast::<executorch::Error>().ok());
+        unpaired_refused &=
+            code.is_some_and(|code| *code == executorch::Error::NotSupported);
     }
     claim(
         Runtime,
         "recipes.unpaired-refused",
-        "with `skip_h2d_for_method_inputs=True` and planned inputs, every call is refused.",
+        "With `skip_h2d_for_method_inputs=True` and planned inputs, every call is refused.",
         unpaired_refused,
     );
     claim(
@@ -190,7 +223,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         StandIn,
         "recipes.kept-copy-needs-planned-output",
-        "without it the program exports without a warning, and no caller can run it.",
+        "without it the program exports, and no caller can run it.",
         kept_copy_fails,
     );
     claim(
@@ -200,37 +233,55 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         kept_copy_fails && all_run,
     );
 
-    let [no, yes] = [false, true].map(|choice| pte(request(dict_inside(choice))));
+    let bytes =
+        |config| Ok::<_, Box<dyn Error>>(fs::read(pte(request(config))?.pte)?);
+    let skipped = bytes(configuration(&ROWS[2], true))?;
+    let by_truth = bytes(dict_inside(&[("forward", false)]))? == skipped
+        && bytes(dict_inside(&[("forward", true)]))? == skipped
+        && bytes(dict_inside(&[]))? == bytes(ExecutorchBackendConfig::default())?;
     claim(
         Exporter,
         "recipes.dict-in-flag",
         "The flags are read by truthiness, so a dict inside a flag is not a choice per method.",
-        fs::read(no?.pte)? == fs::read(yes?.pte)?,
+        by_truth,
     );
-    let error = pte(request(no_device_planning()))
-        .err()
-        .ok_or("it exports")?;
-    let export::Error::Python { kind, .. } = &error else {
-        return Err(error.into());
-    };
-    fact(Exporter, "choose-a-recipe.no-device-planning.error", kind);
+    let (mut kinds, mut messages) = (Vec::new(), Vec::new());
+    for config in no_device_planning() {
+        match pte(request(config)).err() {
+            Some(export::Error::Python { kind, message, .. }) => {
+                kinds.push(kind);
+                messages.push(message);
+            }
+            Some(other) => return Err(other.into()),
+            None => return Err("a skip without device planning exports".into()),
+        }
+    }
+    fact(
+        Exporter,
+        "choose-a-recipe.no-device-planning.text",
+        &messages[0],
+    );
     claim(
         Exporter,
         "recipes.skip-needs-device-planning",
         "With it off and a skip on, the exporter stops with `ValueError`.",
-        kind == "ValueError",
+        kinds == ["ValueError"; 3],
     );
     Ok(())
 }
 
 /// Every program that is asked for by its settings.
 fn requests() -> Vec<Request> {
-    let rows = ROWS.iter().chain(&UNPAIRED[..1]).chain(&KEPT_COPY);
+    let rows = ROWS.iter().chain(&UNPAIRED[..2]).chain(&KEPT_COPY);
     let by_row = rows.flat_map(|row| {
         [true, false].map(|alloc_graph_input| configuration(row, alloc_graph_input))
     });
+    let inside: [&[(&str, bool)]; 3] =
+        [&[("forward", false)], &[("forward", true)], &[]];
     by_row
-        .chain([dict_inside(false), dict_inside(true), no_device_planning()])
+        .chain(inside.map(dict_inside))
+        .chain(no_device_planning())
+        .chain([ExecutorchBackendConfig::default()])
         .map(request)
         .collect()
 }
@@ -243,12 +294,13 @@ fn request(config: ExecutorchBackendConfig) -> Request {
 }
 
 /// A dict by method where the flag takes a truth value.
-fn dict_inside(choice: bool) -> ExecutorchBackendConfig {
+fn dict_inside(choices: &[(&str, bool)]) -> ExecutorchBackendConfig {
+    let choices = choices
+        .iter()
+        .map(|(method, choice)| ((*method).to_owned(), *choice));
     ExecutorchBackendConfig {
         propagate_device_config: PropagateDeviceConfig {
-            skip_d2h_for_method_outputs: Flag::ByMethod(
-                [("forward".to_owned(), choice)].into(),
-            ),
+            skip_d2h_for_method_outputs: Flag::ByMethod(choices.collect()),
             ..PropagateDeviceConfig::default()
         }
         .into(),
@@ -256,12 +308,12 @@ fn dict_inside(choice: bool) -> ExecutorchBackendConfig {
     }
 }
 
-/// Both skips, and device memory not planned at all.
-fn no_device_planning() -> ExecutorchBackendConfig {
-    ExecutorchBackendConfig {
+/// Either skip and both, with device memory not planned at all.
+fn no_device_planning() -> [ExecutorchBackendConfig; 3] {
+    [&ROWS[1], &ROWS[2], &ROWS[3]].map(|row| ExecutorchBackendConfig {
         enable_non_cpu_memory_planning: false,
-        ..configuration(&ROWS[3], false)
-    }
+        ..configuration(row, false)
+    })
 }
 
 /// The row's settings as values.
@@ -289,12 +341,24 @@ fn configured(
     pte(request(configuration(row, alloc_graph_input)))
 }
 
-/// One call as the row says: the copies in and out, and whether the result equals eager PyTorch's.
-fn run(
-    gpu: Device,
-    row: &Row,
-    program: &Exported,
-) -> Result<((u64, u64), bool), Box<dyn Error>> {
+/// What one call showed.
+struct Call {
+    /// ExecuTorch's copies in and out.
+    copies: (u64, u64),
+    /// Whether the result equals eager PyTorch's.
+    right: bool,
+    /// The crate whose `Module` ran it.
+    module_of: &'static str,
+}
+
+fn host_arena(program: &Exported) -> Result<u64, Box<dyn Error>> {
+    let file = pte::Program::open(&program.pte)?;
+    let method = file.method("forward").ok_or("no method `forward`")?;
+    Ok(method.planned_bytes_on(pte::Device::CPU))
+}
+
+/// One call as the row says.
+fn run(gpu: Device, row: &Row, program: &Exported) -> Result<Call, Box<dyn Error>> {
     let eager = program.eager.outputs[0].f32()?;
     let (host_a, host_b) = (
         program.eager.inputs[0].f32()?,
@@ -302,7 +366,7 @@ fn run(
     );
     let (a, b) = (gpu.buffer(&host_a)?, gpu.buffer(&host_b)?);
     let before = gpu.counters();
-    let result = if row.result == Place::CallersBuffer {
+    let (module_of, result) = if row.result == Place::CallersBuffer {
         let mut sum = gpu.empty::<f32>(64)?;
         let mut module = Module::load(&program.pte)?;
         module.set_output(
@@ -316,7 +380,7 @@ fn run(
         ])?;
         gpu.synchronize()?;
         drop(module);
-        sum.read()?
+        ("executorch-device", sum.read()?)
     } else {
         let inputs = match row.inputs {
             Place::Host => [on_host(&host_a, [8, 8]), on_host(&host_b, [8, 8])],
@@ -325,22 +389,27 @@ fn run(
         let mut module = executorch::module::Module::new(&program.pte);
         let outputs =
             module.forward(&inputs.each_ref().map(IntoEValue::into_evalue))?;
-        if row.result == Place::Host {
+        let result = if row.result == Place::Host {
             host_values(&outputs[0])
         } else {
             gpu.synchronize()?;
             gpu.read(address(&outputs[0]), 64)?
-        }
+        };
+        ("executorch", result)
     };
-    let call = gpu.counters().since(&before);
-    Ok(((call.h2d.calls, call.d2h.calls), result == eager))
+    let done = gpu.counters().since(&before);
+    Ok(Call {
+        copies: (done.h2d.calls, done.d2h.calls),
+        right: result == eager,
+        module_of,
+    })
 }
 
 /// The cells of the row.
 fn describe(
     row: &Row,
     program: &Exported,
-    copies: (u64, u64),
+    call: &Call,
 ) -> Result<(), Box<dyn Error>> {
     let file = pte::Program::open(&program.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
@@ -375,12 +444,11 @@ fn describe(
     cell(Exporter, "device_arena", device_arena.to_string());
     cell(Exporter, "inputs", placement(method.input_tensors()));
     cell(Exporter, "output", placement(method.output_tensors()));
-    cell(Runtime, "copies", format!("{}, {}", copies.0, copies.1));
-    let caller = if row.result == Place::CallersBuffer {
-        "executorch-device"
-    } else {
-        "executorch"
-    };
-    cell(Runtime, "caller", caller.to_owned());
+    cell(
+        Runtime,
+        "copies",
+        format!("{}, {}", call.copies.0, call.copies.1),
+    );
+    cell(Runtime, "caller", call.module_of.to_owned());
     Ok(())
 }

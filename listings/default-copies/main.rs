@@ -7,8 +7,8 @@ use executorch::evalue::IntoEValue;
 use executorch::module::Module;
 use export::pte;
 use listings::{host_values, on_host, placement, with_device};
-use proof::Origin::{Exporter, Runtime, StandIn};
-use proof::{claim, fact};
+use proof::Origin::{Runtime, StandIn};
+use proof::claim;
 
 fn main() -> Result<(), Box<dyn Error>> {
     with_device(prove)
@@ -26,11 +26,6 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         println!(
             "{name}: inputs {}, host arena {host_arena} bytes",
             placement(method.input_tensors())
-        );
-        fact(
-            Exporter,
-            &format!("default-copies.{name}.host_arena"),
-            host_arena,
         );
         host_arenas.push(host_arena);
 
@@ -55,16 +50,6 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
             call.h2d.bytes / call.h2d.calls,
             call.d2h.calls,
             call.d2h.bytes
-        );
-        fact(
-            Runtime,
-            &format!("default-copies.{name}.h2d_bytes"),
-            call.h2d.bytes,
-        );
-        fact(
-            Runtime,
-            &format!("default-copies.{name}.d2h_bytes"),
-            call.d2h.bytes,
         );
         copied.push((call.h2d, call.d2h));
     }

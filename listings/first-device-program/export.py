@@ -1,6 +1,7 @@
 """A small MLP, with its activations on the host and on the device."""
 
 # ANCHOR: program
+# ANCHOR: imports
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -12,6 +13,8 @@ from executorch.exir import (
 )
 from executorch.exir.passes import MemoryPlanningPass
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+
+# ANCHOR_END: imports
 
 
 # ANCHOR: model
@@ -45,6 +48,15 @@ def lower() -> EdgeProgramManager:
     # ANCHOR_END: lower
 
 
+# ANCHOR: write
+def write(name: str, program: ExecutorchProgramManager) -> None:
+    """`NAME.pte`, and the data file beside it where the model has weights."""
+    with open(f"{name}.pte", "wb") as file:
+        program.write_to_file(file)
+    program.write_tensor_data_to_file(".")
+    # ANCHOR_END: write
+
+
 # ANCHOR: default
 def default() -> ExecutorchProgramManager:
     """Host in, host out."""
@@ -70,16 +82,13 @@ def device() -> ExecutorchProgramManager:
     # ANCHOR_END: device
 
 
+# ANCHOR: programs
 programs = {
     "default": default,
     "device": device,
 }
 
-# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
-        manager = program()
-        with open(f"{name}.pte", "wb") as file:
-            manager.write_to_file(file)
-        manager.write_tensor_data_to_file(".")
-# ANCHOR_END: write
+        write(name, program())
+# ANCHOR_END: programs

@@ -1,6 +1,7 @@
 """Every setting at its default, and both skips with planned inputs."""
 
 # ANCHOR: program
+# ANCHOR: imports
 import torch
 from executorch.backends.cuda.cuda_backend import CudaBackend
 from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
@@ -11,6 +12,8 @@ from executorch.exir import (
     to_edge_transform_and_lower,
 )
 from executorch.exir.passes.propagate_device_config import PropagateDeviceConfig
+
+# ANCHOR_END: imports
 
 
 # ANCHOR: model
@@ -36,6 +39,15 @@ def lower() -> EdgeProgramManager:
         partitioner=[CudaPartitioner([method_name])],
     )
     # ANCHOR_END: lower
+
+
+# ANCHOR: write
+def write(name: str, program: ExecutorchProgramManager) -> None:
+    """`NAME.pte`, and the data file beside it where the model has weights."""
+    with open(f"{name}.pte", "wb") as file:
+        program.write_to_file(file)
+    program.write_tensor_data_to_file(".")
+    # ANCHOR_END: write
 
 
 # ANCHOR: default
@@ -65,10 +77,6 @@ programs = {
     "unpaired": unpaired,
 }
 
-# ANCHOR: write
 if __name__ == "__main__":
     for name, program in programs.items():
-        manager = program()
-        with open(f"{name}.pte", "wb") as file:
-            manager.write_to_file(file)
-# ANCHOR_END: write
+        write(name, program())

@@ -9,7 +9,7 @@ use executorch::Error as RuntimeError;
 use executorch::module::Module;
 use export::pte;
 use proof::Origin::{Exporter, Runtime};
-use proof::{claim, fact};
+use proof::{claim, fact, quoted};
 
 #[path = "project/main.rs"]
 #[allow(
@@ -83,6 +83,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         "install.kernels-missing",
         "A program that calls a host operator does not load without the kernels library.",
         error == RuntimeError::OperatorMissing,
+    );
+
+    quoted(
+        "know-what-you-have.no-gpu.text",
+        "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx",
+        "c10/cuda/CUDAFunctions.cpp of PyTorch",
+        "cf30153c4c",
     );
     Ok(())
 }

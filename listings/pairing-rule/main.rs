@@ -6,8 +6,11 @@ use device::Device;
 use executorch::Error as RuntimeError;
 use executorch::evalue::IntoEValue;
 use executorch::module::Module;
+use executorch_device::{ScalarType, TensorMut, TensorRef};
 use export::pte;
-use listings::{address, on_device, on_host, placement, tagged_cpu, with_device};
+use listings::{
+    address, on_device, on_host, placement, runtime_line, tagged_cpu, with_device,
+};
 use proof::Origin::{Exporter, Runtime, StandIn};
 use proof::{claim, fact};
 
@@ -36,12 +39,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
             "{name}: {bytes} planned bytes, inputs {}",
             placement(method.input_tensors())
         );
-        fact(
-            Exporter,
-            &format!("pairing-rule.{name}.planned_bytes"),
-            bytes,
-        );
-        planned_bytes.push(bytes);
+        planned_bytes.push(bytes - method.planned_bytes_on(pte::Device::CPU));
         inputs_planned.push(
             method
                 .input_tensors()
@@ -58,9 +56,15 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         Exporter,
         "pairing.duplicate",
-        "Planned inputs would cost 512 bytes of device memory here: a second home for two inputs that the caller already holds.",
+        "Planned inputs would cost 512 bytes of device memory here: a second buffer for two inputs that the caller already holds.",
         planned_bytes[0] - planned_bytes[1] == 512
             && 4 * (host_a.len() + host_b.len()) == 512,
+    );
+    claim(
+        Exporter,
+        "pairing.planned-bytes",
+        "Default planning reserves 768 bytes on the device, the pair 256, and ExecuTorch's own complete example 0.",
+        planned_bytes == [768, 256, 0],
     );
 
     // ANCHOR: paired
@@ -106,6 +110,29 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     );
     // ANCHOR_END: claim
 
+    // ExecuTorch's own example, with the output in a buffer of ours.
+    let mut sum = gpu.empty::<f32>(64)?;
+    let mut module = executorch_device::Module::load(&upstream_example.pte)?;
+    module.set_output(
+        "forward",
+        0,
+        TensorMut::over(&mut sum, ScalarType::Float, &[8, 8])?,
+    )?;
+    module.forward([
+        &TensorRef::over(&a, ScalarType::Float, &[8, 8])?,
+        &TensorRef::over(&b, ScalarType::Float, &[8, 8])?,
+    ])?;
+    gpu.synchronize()?;
+    drop(module);
+    let same = sum.read()? == result;
+    println!("upstream_example: the same result in the caller's buffer: {same}");
+    claim(
+        Runtime,
+        "pairing.upstream-example",
+        "The complete example runs too, for a caller who supplies the output's buffer.",
+        same,
+    );
+
     // The same call on the program that skips the copy and plans the inputs all the same.
     let mut module = Module::new(&unpaired.pte);
     let loads = module.load_method("forward", None, None).is_ok();
@@ -128,7 +155,8 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let host_log = gpu.take_log();
     println!(
         "unpaired: {on_device_error} ({:#x}): {}",
-        on_device_error as u32, device_log[0].message
+        on_device_error as u32,
+        runtime_line(&device_log)?
     );
 
     fact(Runtime, "pairing-rule.unpaired.error", on_device_error);
@@ -140,14 +168,13 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     fact(
         Runtime,
         "pairing-rule.unpaired.device_log",
-        &device_log[0].message,
+        runtime_line(&device_log)?,
     );
     let refused = on_device_error == RuntimeError::NotSupported
         && on_host_error == RuntimeError::NotSupported
-        && host_log[0].message
-            == device_log[0]
-                .message
-                .replace("src device 1", "src device 0");
+        && device_log[1].message.ends_with("input 0")
+        && runtime_line(&host_log)?
+            == runtime_line(&device_log)?.replace("src device 1", "src device 0");
     claim(
         Runtime,
         "pairing.unpaired-refused",
@@ -163,12 +190,13 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
 
     // The tag of an unplanned input: only the pointer is taken over.
     let mut module = Module::new(&paired.pte);
-    let mistagged = module
-        .forward(&[
-            tagged_cpu(&a, [8, 8]).into_evalue(),
-            tagged_cpu(&b, [8, 8]).into_evalue(),
-        ])
-        .is_ok();
+    let outputs = module.forward(&[
+        tagged_cpu(&a, [8, 8]).into_evalue(),
+        tagged_cpu(&b, [8, 8]).into_evalue(),
+    ])?;
+    gpu.synchronize()?;
+    let mistagged = gpu.read(address(&outputs[0]), 64)? == result
+        && gpu.last_call()[0].data == a.as_ptr().cast();
     claim(
         Runtime,
         "pairing.tag-unchecked",

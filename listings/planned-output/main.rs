@@ -8,7 +8,7 @@ use executorch::module::Module;
 use executorch_device::{Code, ScalarType, TensorMut, TensorRef};
 use export::pte;
 use listings::{address, on_device, with_device};
-use proof::Origin::{Exporter, Runtime, StandIn};
+use proof::Origin::{Runtime, StandIn};
 use proof::{claim, fact};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -36,14 +36,15 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // ANCHOR_END: call
     let loaded = gpu.counters();
     let tag_is_cuda = !outputs[0].as_tensor().device().is_cpu();
-    // ANCHOR: keep
-    let kept = gpu.read(first, 64)?;
-    // ANCHOR_END: keep
+    let first_result = gpu.read(first, 64)?;
     println!(
         "first result: {:?} …, equals eager: {}",
-        &kept[..3],
-        kept == eager
+        &first_result[..3],
+        first_result == eager
     );
+    // ANCHOR: keep
+    let kept = gpu.copy_of(first, 64)?;
+    // ANCHOR_END: keep
 
     // The second execution, b + b.
     drop(outputs);
@@ -60,16 +61,12 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         "through the first pointer: {:?} …",
         &gpu.read(first, 64)?[..3]
     );
+    let kept = kept.read()?;
     println!("the copy that was kept: {:?} …", &kept[..3]);
     let twice_b: Vec<f32> = host_b.iter().map(|value| value + value).collect();
 
     let file = pte::Program::open(&program.pte)?;
     let method = file.method("forward").ok_or("no method `forward`")?;
-    fact(
-        Exporter,
-        "planned-output.planned_bytes",
-        method.planned_bytes(),
-    );
     claim(
         Runtime,
         "planned-output.runtime-buffer",
@@ -95,8 +92,8 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         StandIn,
         "planned-output.keep",
-        "A copy taken after the synchronise keeps a result.",
-        kept == eager,
+        "A copy queued before the next execution keeps the result.",
+        first_result == eager && kept == eager && ready != eager,
     );
     claim(
         Runtime,

@@ -83,7 +83,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         Runtime,
         "owners.input-pointer-kept",
-        "The runtime keeps the pointer after the call, until the next call replaces it.",
+        "The runtime keeps the pointer after the call: a second execution without new inputs reads the same addresses.",
         kept,
     );
 
