@@ -3,6 +3,9 @@
 #include <executorch/runtime/core/exec_aten/util/tensor_util.h>
 #include <executorch/runtime/platform/platform.h>
 
+#include <cstring>
+#include <utility>
+
 #include "executorch-device/src/bridge.rs.h"
 
 // `Method::get_input` is deprecated in favour of `MethodMeta`, which does not know the device of a tensor.
@@ -153,6 +156,10 @@ std::shared_ptr<Tensor> tensor_over(
       et::TensorShapeDynamism::STATIC);
 }
 const Tensor& tensor_of(const EValue& value) { return value.toTensor(); }
+Tag tag(const Tensor& tensor) {
+  const auto device = tensor.device();
+  return {static_cast<int8_t>(tensor.scalar_type()), static_cast<int8_t>(device.type()), device.index()};
+}
 
 const Method* method(Module& module, const std::string& name) {
   const auto method = module.method(name);

@@ -27,6 +27,7 @@ using CompileSpecs = executorch::runtime::ArrayRef<executorch::runtime::CompileS
 struct AllocatorShim;
 struct DelegateShim;
 struct Slot;
+struct Tag;
 
 // Registries. The caller has checked that the slot is free, and holds the lock that makes this safe.
 bool has_allocator(int8_t device_type);
@@ -51,6 +52,7 @@ std::shared_ptr<Tensor> tensor_over(
     uint8_t* data, rust::Slice<const int32_t> sizes, rust::Slice<const uint8_t> dim_order,
     rust::Slice<const int32_t> strides, int8_t scalar_type, int8_t device_type, int8_t device_index);
 const Tensor& tensor_of(const EValue& value);
+Tag tag(const Tensor& tensor);
 template <typename T>
 std::unique_ptr<EValue> value_of(T value) { return std::make_unique<EValue>(value); }
 inline std::unique_ptr<EValue> value_of_tensor(const Tensor& tensor) { return std::make_unique<EValue>(tensor); }

@@ -34,6 +34,13 @@ pub(crate) mod ffi {
         nbytes: usize,
     }
 
+    /// What a tensor is tagged with: numbers of ExecuTorch's enums, which a program's file can hold any of.
+    struct Tag {
+        scalar_type: i8,
+        device_type: i8,
+        device_index: i8,
+    }
+
     extern "Rust" {
         type AllocatorShim;
         fn allocate(self: &AllocatorShim, nbytes: usize, index: i8, alignment: usize)
@@ -130,6 +137,7 @@ pub(crate) mod ffi {
         ) -> SharedPtr<Tensor>;
         /// C++ aborts when the value is not a tensor.
         fn tensor_of(value: &EValue) -> &Tensor;
+        fn tag(tensor: &Tensor) -> Tag;
         fn value_of_tensor(tensor: &Tensor) -> UniquePtr<EValue>;
         #[cxx_name = "value_of"]
         fn value_of_int(value: i64) -> UniquePtr<EValue>;

@@ -42,7 +42,9 @@ pub trait Delegate: Sync + 'static {
     /// Runs it once. `args` are the inputs followed by the outputs, as the exporter ordered them.
     ///
     /// A tensor's data pointer is whatever the program's caller handed over: it may be null (an output that the caller
-    /// did not supply), and nothing proves that it is memory of the device that the tensor is tagged with.
+    /// did not supply), and nothing proves that it is memory of the device that the tensor is tagged with. So
+    /// [`TensorRef::as_slice`] refuses it: read and write through [`TensorRef::data_ptr`], in `unsafe` code that says why
+    /// the memory is what it is taken for.
     fn execute(
         &self,
         context: &ExecutionContext<'_>,
@@ -154,7 +156,10 @@ pub struct Arg<'a>(&'a ffi::EValue);
 impl<'a> Arg<'a> {
     /// What it is.
     pub fn value(&self) -> Value<'a> {
-        Value::of(self.0)
+        match Value::of(self.0) {
+            Value::Tensor(tensor) => Value::Tensor(tensor.of_delegate()),
+            other => other,
+        }
     }
 
     /// The tensor, or `None` for another kind of value.

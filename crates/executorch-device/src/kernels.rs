@@ -1,6 +1,6 @@
 //! The operators' library, which registers its kernels when it is loaded.
 
-use std::ffi::{CStr, CString, OsStr, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ const KERNELS: &str = "libexecutorch_kernels_optimized.so";
 /// Loads the kernels that lie beside this process's `libexecutorch.so`. A program with an operator that no loaded library
 /// has fails to load with [`Code::OperatorMissing`](crate::Code::OperatorMissing) (0x14). Loading twice is loading once.
 pub fn load_kernels() -> Result<(), LoadError> {
-    let path = runtime_library().with_file_name(KERNELS);
+    let path = runtime_library()?.with_file_name(KERNELS);
     // SAFETY: the runtime's own companion, made to be loaded into it.
     unsafe { load_library(&path) }
 }
@@ -54,8 +54,9 @@ pub unsafe fn load_library(path: &Path) -> Result<(), LoadError> {
     Err(fail(reason))
 }
 
-/// The file of the runtime that this process is linked with.
-fn runtime_library() -> PathBuf {
+/// The file of the runtime that this process is linked with. Without it there is no folder to look in; a bare name would
+/// be looked up wherever the loader is told to, and load another release's kernels.
+fn runtime_library() -> Result<PathBuf, LoadError> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // A data structure of the runtime itself: the address of one of its functions may be a stub of this executable.
     // SAFETY: no arguments.
@@ -65,11 +66,41 @@ fn runtime_library() -> PathBuf {
         libc::dladdr(inside, info.as_mut_ptr());
         info.assume_init().dli_fname
     };
+    // SAFETY: null, or a C string that lives as long as the library is loaded.
+    unsafe { file_named(name) }
+}
+
+/// # Safety
+///
+/// Null, or a C string.
+unsafe fn file_named(name: *const c_char) -> Result<PathBuf, LoadError> {
     if name.is_null() {
-        return PathBuf::new();
+        return Err(LoadError {
+            path: KERNELS.into(),
+            reason: "the dynamic loader does not say where libexecutorch.so is; load the kernels by path, with load_library"
+                .into(),
+        });
     }
-    // SAFETY: a C string that lives as long as the library is loaded.
-    PathBuf::from(OsStr::from_bytes(
-        unsafe { CStr::from_ptr(name) }.to_bytes(),
-    ))
+    // SAFETY: the caller's promise.
+    let name = unsafe { CStr::from_ptr(name) };
+    Ok(OsStr::from_bytes(name.to_bytes()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_without_a_file_has_no_kernels_beside_it() {
+        // SAFETY: null.
+        let error = unsafe { file_named(std::ptr::null()) }.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("cannot load libexecutorch_kernels_optimized.so: the dynamic loader")
+        );
+        // SAFETY: a C string.
+        let file = unsafe { file_named(c"/lib/libexecutorch.so".as_ptr()) }.unwrap();
+        assert_eq!(file, Path::new("/lib/libexecutorch.so"));
+    }
 }

@@ -8,7 +8,7 @@ use executorch::tensor::ScalarType;
 use executorch_sys as sys;
 
 use crate::error::Error;
-use crate::tensor::{device_of, scalar_type_of};
+use crate::tensor::{device_from, scalar_type_of};
 
 /// A method, as the program's file describes it: `executorch::program::MethodMeta`, copied out.
 ///
@@ -100,7 +100,7 @@ fn input(meta: &sys::ET_MethodMeta, index: usize) -> Result<Option<TensorMeta>, 
             sys::executorch_MethodMeta_input_tensor_meta(meta, index, info)
         })
     }?;
-    Ok(Some(TensorMeta::read(&info)))
+    TensorMeta::read(&info).map(Some)
 }
 
 fn output(meta: &sys::ET_MethodMeta, index: usize) -> Result<Option<TensorMeta>, Error> {
@@ -119,24 +119,24 @@ fn output(meta: &sys::ET_MethodMeta, index: usize) -> Result<Option<TensorMeta>,
             sys::executorch_MethodMeta_output_tensor_meta(meta, index, info)
         })
     }?;
-    Ok(Some(TensorMeta::read(&info)))
+    TensorMeta::read(&info).map(Some)
 }
 
 impl TensorMeta {
-    fn read(info: &sys::ET_TensorInfo) -> Self {
+    fn read(info: &sys::ET_TensorInfo) -> Result<Self, Error> {
         // SAFETY: live metadata, whose arrays lead into the program.
         unsafe {
             let name = sys::executorch_TensorInfo_name(info);
             let sizes = sys::executorch_TensorInfo_sizes(info);
             let order = sys::executorch_TensorInfo_dim_order(info);
-            Self {
+            Ok(Self {
                 name: String::from_utf8_lossy(&copied(name.data.cast(), name.len)).into_owned(),
                 sizes: copied(sizes.data, sizes.len),
                 dim_order: copied(order.data, order.len),
-                scalar_type: scalar_type_of(sys::executorch_TensorInfo_scalar_type(info) as i8),
+                scalar_type: scalar_type_of(sys::executorch_TensorInfo_scalar_type(info) as i8)?,
                 nbytes: sys::executorch_TensorInfo_nbytes(info),
                 planned: sys::executorch_TensorInfo_is_memory_planned(info),
-            }
+            })
         }
     }
 }
@@ -148,15 +148,16 @@ fn planned_buffer(meta: &sys::ET_MethodMeta, index: usize) -> Result<PlannedBuff
             sys::executorch_MethodMeta_memory_planned_buffer_size(meta, index, nbytes)
         })
     }?;
-    // SAFETY: as above.
-    let device = unsafe {
-        made("planned buffer", |device| {
-            sys::executorch_MethodMeta_memory_planned_buffer_device(meta, index, device)
+    // As numbers: a program's file can hold a device type that the C interface's enum does not have.
+    // SAFETY: as above; `ET_Device` is two `i8`, the type first.
+    let [device_type, device_index]: [i8; 2] = unsafe {
+        made("planned buffer", |device: *mut [i8; 2]| {
+            sys::executorch_MethodMeta_memory_planned_buffer_device(meta, index, device.cast())
         })
     }?;
     Ok(PlannedBuffer {
         nbytes: usize::try_from(nbytes).unwrap_or(0),
-        device: device_of(device),
+        device: device_from(device_type, device_index)?,
     })
 }
 

@@ -14,7 +14,7 @@ use crate::error::{Code, Error};
 use crate::log::capturing;
 use crate::meta::MethodMeta;
 use crate::tensor::{TensorMut, TensorRef, device_from, scalar_type_of};
-use crate::value::{Input, Value};
+use crate::value::{Input, UNKNOWN_TENSOR, Value};
 
 /// How a program's file is read.
 pub use executorch::module::LoadMode;
@@ -145,13 +145,13 @@ impl ModuleBuilder {
     /// libraries from.
     pub fn load<'buf>(self) -> Result<Module<'buf>, Error> {
         let text = |path: &PathBuf| {
-            let refuse = || {
-                Error::new(
-                    Code::NotSupported,
-                    format!("the path {path:?} is not UTF-8; rename it"),
-                )
-            };
-            path.to_str().map(str::to_owned).ok_or_else(refuse)
+            let refuse = |why| Error::new(Code::NotSupported, format!("the path {path:?} {why}"));
+            match path.to_str() {
+                None => Err(refuse("is not UTF-8; rename it")),
+                // C++ would open the file that is named by what is before it.
+                Some(text) if text.contains('\0') => Err(refuse("holds a NUL, as no file's does")),
+                Some(text) => Ok(text.to_owned()),
+            }
         };
         let path = text(&self.path)?;
         let data_files = self
@@ -257,7 +257,7 @@ impl<'buf> Module<'buf> {
         let loaded = self.loaded(&name, method)?;
         in_range("input", method, index, loaded.inputs_size())?;
         // SAFETY: in range.
-        Ok(Slot::of(&unsafe { ffi::input_slot(loaded, index) }))
+        Slot::of(&unsafe { ffi::input_slot(loaded, index) })
     }
 
     /// What a method says of output `index`; `None` when that is not a tensor. Loads the method.
@@ -266,7 +266,7 @@ impl<'buf> Module<'buf> {
         let loaded = self.loaded(&name, method)?;
         in_range("output", method, index, loaded.outputs_size())?;
         // SAFETY: in range.
-        Ok(Slot::of(&unsafe { ffi::output_slot(loaded, index) }))
+        Slot::of(&unsafe { ffi::output_slot(loaded, index) })
     }
 
     /// Gives a method one input for [`execute_held`](Self::execute_held). Loads the method.
@@ -315,7 +315,7 @@ impl<'buf> Module<'buf> {
         let loaded = self.loaded(&name, method)?;
         in_range("output", method, index, loaded.outputs_size())?;
         // SAFETY: in range.
-        let slot = Slot::of(&unsafe { ffi::output_slot(loaded, index) });
+        let slot = Slot::of(&unsafe { ffi::output_slot(loaded, index) })?;
         if let Some(slot) = slot.filter(|slot| !slot.planned) {
             slot.accepts_output(method, index, &output.as_ref())?;
         }
@@ -409,7 +409,7 @@ impl<'buf> Module<'buf> {
         if let Some((tensor, exclusive)) = input.tensor() {
             let loaded = self.loaded(name, method)?;
             // SAFETY: the caller's promise.
-            if let Some(slot) = Slot::of(&unsafe { ffi::input_slot(loaded, index) }) {
+            if let Some(slot) = Slot::of(&unsafe { ffi::input_slot(loaded, index) })? {
                 slot.accepts_input(method, index, &tensor, exclusive)?;
                 if slot.planned {
                     held = Held::Copied;
@@ -448,15 +448,21 @@ impl<'buf> Module<'buf> {
             method: self.loaded(name, method)?,
         };
         for index in 0..outputs.len() {
-            if let Some(Value::Tensor(tensor)) = outputs.get(index)
-                && tensor.data_ptr().is_null()
-                && tensor.nbytes() > 0
-            {
-                let message = format!(
-                    "output {index} of method `{method}` has no memory: it is not planned; call set_output"
-                );
-                return Err(Error::new(Code::InvalidState, message));
-            }
+            let (code, why) = match outputs.get(index) {
+                Some(Value::Tensor(tensor))
+                    if tensor.data_ptr().is_null() && tensor.nbytes() > 0 =>
+                {
+                    let why = "has no memory: it is not planned; call set_output";
+                    (Code::InvalidState, why)
+                }
+                Some(Value::Other(kind)) if kind == UNKNOWN_TENSOR => {
+                    let why = "has a scalar type or device that ExecuTorch 1.5.1 does not have";
+                    (Code::NotSupported, why)
+                }
+                _ => continue,
+            };
+            let message = format!("output {index} of method `{method}` {why}");
+            return Err(Error::new(code, message));
         }
         let shared = self.share_memory_arenas;
         self.spend(|other| shared || other == method);
@@ -524,14 +530,17 @@ impl std::fmt::Debug for Module<'_> {
 }
 
 impl Slot {
-    fn of(slot: &ffi::Slot) -> Option<Self> {
-        slot.is_tensor.then(|| Self {
-            device: device_from(slot.device_type, slot.device_index),
+    fn of(slot: &ffi::Slot) -> Result<Option<Self>, Error> {
+        if !slot.is_tensor {
+            return Ok(None);
+        }
+        Ok(Some(Self {
+            device: device_from(slot.device_type, slot.device_index)?,
             planned: slot.planned,
             returned: slot.returned,
-            scalar_type: scalar_type_of(slot.scalar_type),
+            scalar_type: scalar_type_of(slot.scalar_type)?,
             nbytes: slot.nbytes,
-        })
+        }))
     }
 
     fn accepts_input(

@@ -44,6 +44,11 @@ pub unsafe trait DeviceMemory: Send + Sync {
 #[derive(Clone)]
 pub struct TensorRef<'a> {
     handle: Handle<'a>,
+    scalar_type: ScalarType,
+    device: Device,
+    /// Whether the memory is where the tag says, and nothing writes it for `'a`: the tensor was made over it, or
+    /// [`Module`](crate::Module) has compared the tags. Of a delegate's argument nobody knows.
+    vouched: bool,
 }
 
 #[derive(Clone)]
@@ -55,7 +60,7 @@ enum Handle<'a> {
 /// A tensor that may be written: over memory borrowed exclusively for `'a`. For
 /// [`Module::set_output`](crate::Module::set_output), and for an input that the program mutates.
 pub struct TensorMut<'a> {
-    tensor: SharedPtr<ffi::Tensor>,
+    tensor: TensorRef<'a>,
     memory: PhantomData<&'a mut ()>,
 }
 
@@ -69,24 +74,43 @@ impl<'a> TensorRef<'a> {
         dtype: ScalarType,
         sizes: &[i32],
     ) -> Result<Self, Error> {
-        Ok(Self {
-            handle: Handle::Made(over(memory, dtype, sizes)?),
-        })
+        let tensor = over(memory, dtype, sizes)?;
+        Ok(Self::made(tensor, dtype, memory.device()))
     }
 
     /// A contiguous tensor of these sizes over host memory.
     ///
     /// [`Code::InvalidArgument`] when the elements do not fit.
     pub fn host<T: HostElement>(memory: &'a [T], sizes: &[i32]) -> Result<Self, Error> {
-        Ok(Self {
-            handle: Handle::Made(host(memory.as_ptr().cast_mut(), memory.len(), sizes)?),
+        let tensor = host(memory.as_ptr().cast_mut(), memory.len(), sizes)?;
+        Ok(Self::made(tensor, T::TYPE, cpu()))
+    }
+
+    fn made(tensor: SharedPtr<ffi::Tensor>, scalar_type: ScalarType, device: Device) -> Self {
+        Self {
+            handle: Handle::Made(tensor),
+            scalar_type,
+            device,
+            vouched: true,
+        }
+    }
+
+    /// A tensor that the runtime holds; `None` when its tag is of a type or device that this crate does not know.
+    pub(crate) fn lent(tensor: &'a ffi::Tensor) -> Option<Self> {
+        let tag = ffi::tag(tensor);
+        Some(Self {
+            handle: Handle::Lent(tensor),
+            scalar_type: scalar_type_of(tag.scalar_type).ok()?,
+            device: device_from(tag.device_type, tag.device_index).ok()?,
+            vouched: true,
         })
     }
 
-    /// A tensor that the runtime holds.
-    pub(crate) fn lent(tensor: &'a ffi::Tensor) -> Self {
+    /// The same as a delegate is given it.
+    pub(crate) fn of_delegate(self) -> Self {
         Self {
-            handle: Handle::Lent(tensor),
+            vouched: false,
+            ..self
         }
     }
 
@@ -111,9 +135,7 @@ impl<'a> TensorRef<'a> {
                 device.index(),
             )
         };
-        Self {
-            handle: Handle::Made(made),
-        }
+        Self::made(made, tensor.scalar_type(), device)
     }
 
     pub(crate) fn as_cxx(&self) -> &ffi::Tensor {
@@ -129,8 +151,7 @@ impl<'a> TensorRef<'a> {
 
     /// Where the data is, as the tensor is tagged. Nothing in the runtime proves the tag.
     pub fn device(&self) -> Device {
-        // SAFETY: a live tensor.
-        device_of(unsafe { sys::executorch_Tensor_device(self.raw()) })
+        self.device
     }
 
     /// The address of the first element, on [`device`](Self::device); null for an output without memory.
@@ -165,8 +186,7 @@ impl<'a> TensorRef<'a> {
 
     /// The type of the elements.
     pub fn scalar_type(&self) -> ScalarType {
-        // SAFETY: a live tensor.
-        scalar_type_of(unsafe { sys::executorch_Tensor_scalar_type(self.raw()) } as i8)
+        self.scalar_type
     }
 
     /// How many elements.
@@ -214,8 +234,8 @@ impl<'a> TensorRef<'a> {
 
     /// The elements of a contiguous host tensor, in order.
     ///
-    /// [`Code::NotSupported`] when the data is on a device or is laid out otherwise; [`Code::InvalidType`] when the elements
-    /// are not `T`.
+    /// [`Code::NotSupported`] when the data is on a device, is laid out otherwise, or is a delegate's argument, whose tag
+    /// nothing vouches for; [`Code::InvalidType`] when the elements are not `T`.
     pub fn as_slice<T: HostElement>(&self) -> Result<&[T], Error> {
         let refuse = |code, why: &str| {
             Err(Error::new(
@@ -223,6 +243,12 @@ impl<'a> TensorRef<'a> {
                 format!("cannot read {self:?} from the host: {why}"),
             ))
         };
+        if !self.vouched {
+            return refuse(
+                Code::NotSupported,
+                "nothing proves that a delegate's argument is where it is tagged; read it through data_ptr",
+            );
+        }
         if !self.device().is_cpu() {
             return refuse(Code::NotSupported, "copy it from the device first");
         }
@@ -276,8 +302,9 @@ impl<'a> TensorMut<'a> {
         dtype: ScalarType,
         sizes: &[i32],
     ) -> Result<Self, Error> {
+        let tensor = over(memory, dtype, sizes)?;
         Ok(Self {
-            tensor: over(memory, dtype, sizes)?,
+            tensor: TensorRef::made(tensor, dtype, memory.device()),
             memory: PhantomData,
         })
     }
@@ -288,18 +315,18 @@ impl<'a> TensorMut<'a> {
     pub fn host<T: HostElement>(memory: &'a mut [T], sizes: &[i32]) -> Result<Self, Error> {
         let tensor = host(memory.as_mut_ptr(), memory.len(), sizes)?;
         Ok(Self {
-            tensor,
+            tensor: TensorRef::made(tensor, T::TYPE, cpu()),
             memory: PhantomData,
         })
     }
 
     /// The tensor, to look at.
     pub fn as_ref(&self) -> TensorRef<'_> {
-        TensorRef::lent(self.as_cxx())
+        self.tensor.clone()
     }
 
     pub(crate) fn as_cxx(&self) -> &ffi::Tensor {
-        made(&self.tensor)
+        self.tensor.as_cxx()
     }
 }
 
@@ -350,8 +377,11 @@ fn host<T: HostElement>(
     len: usize,
     sizes: &[i32],
 ) -> Result<SharedPtr<ffi::Tensor>, Error> {
-    let cpu = Device::new(DeviceType::Cpu, 0);
-    checked(memory.cast(), len * size_of::<T>(), cpu, T::TYPE, sizes)
+    checked(memory.cast(), len * size_of::<T>(), cpu(), T::TYPE, sizes)
+}
+
+fn cpu() -> Device {
+    Device::new(DeviceType::Cpu, 0)
 }
 
 /// A tensor whose elements fit `nbytes` bytes at `address`.
@@ -425,22 +455,24 @@ pub(crate) fn raw(tensor: &ffi::Tensor) -> sys::ET_TensorRef {
     }
 }
 
-pub(crate) fn device_of(device: sys::ET_Device) -> Device {
-    device_from(device.type_ as i8, device.index)
+/// The device of a type's number; 1.5.1 has these two, and a program's file can hold another.
+pub(crate) fn device_from(device_type: i8, index: DeviceIndex) -> Result<Device, Error> {
+    [DeviceType::Cpu, DeviceType::Cuda]
+        .into_iter()
+        .find(|known| *known as i8 == device_type)
+        .map(|known| Device::new(known, index))
+        .ok_or_else(|| unknown("device type", device_type))
 }
 
-/// A device type that this crate does not know is some device, not the host; 1.5.1 has these two.
-pub(crate) fn device_from(device_type: i8, index: DeviceIndex) -> Device {
-    let known = if device_type == DeviceType::Cpu as i8 {
-        DeviceType::Cpu
-    } else {
-        DeviceType::Cuda
-    };
-    Device::new(known, index)
+fn unknown(what: &str, number: i8) -> Error {
+    let message = format!(
+        "the program has {what} {number}, which ExecuTorch 1.5.1 does not have; export it with that release"
+    );
+    Error::new(Code::NotSupported, message)
 }
 
 /// The `executorch` crate's name for a scalar type's number.
-pub(crate) fn scalar_type_of(number: i8) -> ScalarType {
+pub(crate) fn scalar_type_of(number: i8) -> Result<ScalarType, Error> {
     use ScalarType::*;
     const ALL: [ScalarType; 30] = [
         Byte,
@@ -474,10 +506,9 @@ pub(crate) fn scalar_type_of(number: i8) -> ScalarType {
         UInt32,
         UInt64,
     ];
-    // The runtime's own numbers, 0 to 29; its loader refuses a program with another.
     ALL.into_iter()
         .find(|known| *known as i8 == number)
-        .unwrap_or(Bits8)
+        .ok_or_else(|| unknown("scalar type", number))
 }
 
 #[cfg(test)]
@@ -487,8 +518,28 @@ mod tests {
     #[test]
     fn scalar_types_by_number() {
         for number in 0..30 {
-            assert_eq!(scalar_type_of(number) as i8, number);
+            assert_eq!(scalar_type_of(number).unwrap() as i8, number);
         }
+        let error = scalar_type_of(30).unwrap_err();
+        assert!(error.message().contains("scalar type 30"), "{error}");
+    }
+
+    #[test]
+    fn devices_by_number() {
+        for known in [DeviceType::Cpu, DeviceType::Cuda] {
+            assert_eq!(device_from(known as i8, 1).unwrap(), Device::new(known, 1));
+        }
+        let error = device_from(2, 0).unwrap_err();
+        assert!(error.message().contains("device type 2"), "{error}");
+    }
+
+    #[test]
+    fn a_delegates_argument_is_not_read_on_its_tags_word() {
+        let memory = [1.0_f32; 4];
+        let tensor = TensorRef::host(&memory, &[4]).unwrap();
+        assert_eq!(tensor.as_slice::<f32>().unwrap(), memory);
+        let error = tensor.of_delegate().as_slice::<f32>().unwrap_err();
+        assert!(error.message().contains("through data_ptr"), "{error}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::tensor::{TensorMut, TensorRef};
 pub enum Value<'a> {
     /// No value.
     None,
-    /// A tensor.
+    /// A tensor. One of a scalar type or on a device that this crate does not know is [`Other`](Self::Other).
     Tensor(TensorRef<'a>),
     /// An integer.
     Int(i64),
@@ -26,6 +26,9 @@ pub enum Value<'a> {
     Other(&'static str),
 }
 
+/// A tensor whose tag has a number that this crate has no name for.
+pub(crate) const UNKNOWN_TENSOR: &str = "Tensor of an unknown scalar type or device";
+
 impl<'a> Value<'a> {
     pub(crate) fn of(value: &'a ffi::EValue) -> Self {
         let raw = sys::ET_EValueRef {
@@ -35,7 +38,8 @@ impl<'a> Value<'a> {
         unsafe {
             match sys::executorch_EValue_tag(raw) {
                 sys::ET_Tag::ET_Tag_None => Self::None,
-                sys::ET_Tag::ET_Tag_Tensor => Self::Tensor(TensorRef::lent(ffi::tensor_of(value))),
+                sys::ET_Tag::ET_Tag_Tensor => TensorRef::lent(ffi::tensor_of(value))
+                    .map_or(Self::Other(UNKNOWN_TENSOR), Self::Tensor),
                 sys::ET_Tag::ET_Tag_Double => Self::Double(sys::executorch_EValue_as_f64(raw)),
                 sys::ET_Tag::ET_Tag_Int => Self::Int(sys::executorch_EValue_as_i64(raw)),
                 sys::ET_Tag::ET_Tag_Bool => Self::Bool(sys::executorch_EValue_as_bool(raw)),

@@ -643,6 +643,17 @@ fn refusals_name_file_method_and_place() {
             .starts_with("cannot load the program /no/such.pte: "),
         "{error}"
     );
+    // C++ would load what is before the NUL, which is there.
+    let mut name = program("host.pte").into_os_string();
+    name.push("\0.pte");
+    let error = Module::load(&name).unwrap_err();
+    assert!(error.message().contains("holds a NUL"), "{error}");
+    let error = ModuleBuilder::new(program("with_data.pte"))
+        .data_file(&name)
+        .load()
+        .unwrap_err();
+    assert!(error.message().contains("holds a NUL"), "{error}");
+
     let mut sum = Buffer::new(&[0.0; 64]);
     let mut module = load("caller_output");
     assert_eq!(module.method_names().unwrap(), ["forward"]);
