@@ -726,7 +726,10 @@ impl Plan<'_> {
         let Some((Some(from), Some(to))) = ends else {
             return Err(self.wrong(
                 format_args!("step {step}"),
-                format!("calls {name} on something else than two tensors"),
+                format!(
+                    "calls {} on something else than two tensors",
+                    printable(name)
+                ),
             ));
         };
         let device = if direction == Direction::HostToDevice {

@@ -51,3 +51,29 @@ impl SpecValue {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::SpecValue;
+
+    #[test]
+    fn what_can_be_read_is_text_and_anything_else_is_bytes() {
+        for text in ["cuda:0", "line\n\tline", "größe"] {
+            assert_eq!(
+                SpecValue::from_bytes(text.as_bytes()),
+                SpecValue::Text(text.into())
+            );
+        }
+        for (bytes, hex) in [
+            (&b"\x04"[..], "04"),
+            (b"", ""),
+            (b"a\xff\0", "61ff00"),
+            (b"\x1b[2J", "1b5b324a"),
+        ] {
+            assert_eq!(
+                SpecValue::from_bytes(bytes),
+                SpecValue::Bytes { hex: hex.into() }
+            );
+        }
+    }
+}

@@ -547,6 +547,18 @@ fn values_of_every_kind_are_shown() {
     );
 }
 
+#[test]
+fn an_operators_name_stays_in_one_line_of_the_error() {
+    refused(
+        DEFAULT,
+        r"method `forward`, step 0 calls et_copy::_h2d_copy.\n\u{7} on something else than two tensors",
+        |it| {
+            plan(it)["operators"][0]["overload"] = json!("\n\u{7}");
+            instruction(it, 0)["args"] = json!([0]);
+        },
+    );
+}
+
 /// A host tensor without memory is the exporter's mistake, and not the one that `unreachable` is about.
 #[test]
 fn a_host_tensor_is_not_unreachable() {

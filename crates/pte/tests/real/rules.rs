@@ -227,6 +227,17 @@ fn findings_name_the_tensors_and_the_setting() {
 }
 
 #[test]
+fn the_copies_are_operators_of_the_kernels_library() {
+    let copies = first(&one("sandwich").program(), &by(None), Rule::BoundaryCopies);
+    assert_eq!(
+        copies.notes,
+        [
+            "the kernels library must be loaded: it has et_copy::_h2d_copy.out and et_copy::_d2h_copy.out"
+        ]
+    );
+}
+
+#[test]
 fn a_bounce_between_two_delegates_is_found() {
     // What comes back from the device, and goes there again, with nothing in between.
     let file = edited::write("sandwich", |program| {

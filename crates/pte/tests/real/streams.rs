@@ -232,6 +232,25 @@ fn an_error_of_the_system_is_told() {
     assert!(matches!(*error, Error::Read(_)));
 }
 
+/// Opening a pipe would wait for somebody to write to it.
+#[cfg(unix)]
+#[test]
+fn a_pipe_is_not_waited_for() {
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let pipe = folder.path().join("pipe.pte");
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let (answer, answered) = std::sync::mpsc::channel();
+    std::thread::spawn(move || answer.send(found(&pipe)));
+    let found = answered.recv_timeout(std::time::Duration::from_secs(20));
+    assert_eq!(found, Ok(Found::NoFile));
+}
+
 /// What a file turns out to be that is no program.
 fn found(path: &Path) -> Found {
     match Program::open(path).unwrap_err() {
