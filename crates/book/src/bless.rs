@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
 
 use similar::TextDiff;
 
+use crate::config;
 use crate::failure::{Failure, Failures, Kind};
-use crate::gate::{Edit, Settings, judge, markdown_files};
+use crate::gate::{Edit, judge};
 use crate::page::Source;
-use crate::preprocess::write_whole;
 use crate::proving::prove;
 use crate::runner::Limits;
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, files_below, write_whole};
 
 /// Rewrites every `output.txt` and every `{{fact … = value}}` to what the runs showed. Gives back the difference as a
 /// patch: empty where every expectation was met.
@@ -22,6 +21,11 @@ use crate::workspace::Workspace;
 ///
 /// When a claim does not hold or a listing gives no run: then nothing is written.
 pub fn bless(workspace: &Workspace) -> Result<String, Failures> {
+    let config = config::read(workspace)?;
+    let (settings, wrong) = config::check(workspace, &config);
+    if !wrong.is_empty() {
+        return Err(Failures::new(wrong));
+    }
     let (proof, failures) = prove(workspace, Limits::from_environment()?)?;
     let refusals: Vec<Failure> = failures
         .into_iter()
@@ -30,15 +34,16 @@ pub fn bless(workspace: &Workspace) -> Result<String, Failures> {
     if !refusals.is_empty() {
         return Err(Failures::new(refusals));
     }
-    let src = Path::new("src");
+    let src = config::src(&config);
+    let folder = workspace.root().join(src);
     let mut sources = Vec::new();
-    for path in markdown_files(&workspace.root().join(src)) {
-        let file = format!("src/{path}");
-        let text = fs::read_to_string(workspace.root().join(&file))
-            .map_err(|error| unwritten(&file, &error))?;
+    for path in files_below(&folder, "md") {
+        let page = folder.join(&path);
+        let file = workspace.relative(&page);
+        let text = fs::read_to_string(&page).map_err(|error| unwritten(&file, &error))?;
         sources.push(Source { path, file, text });
     }
-    let judgement = judge(workspace, src, &Settings::default(), sources, &proof);
+    let judgement = judge(workspace, src, &settings, sources, &proof);
 
     let mut by_file = BTreeMap::<&str, Vec<&Edit>>::new();
     for edit in &judgement.edits {

@@ -4,10 +4,48 @@ use std::fs;
 use std::path::Path;
 
 use mdbook_preprocessor::config::{Config, HtmlConfig};
+use serde::Deserialize;
 
-use crate::failure::{Failure, Kind};
-use crate::gate::Settings;
+use crate::admonition;
+use crate::failure::{Failure, Failures, Kind};
 use crate::workspace::Workspace;
+
+/// `[preprocessor.guide]` of `book.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Settings {
+    /// For mdBook: the command that it runs. Named here so that a misspelt key is found.
+    #[serde(default)]
+    pub command: String,
+    /// For mdBook: must hold `links`.
+    #[serde(default)]
+    pub before: Vec<String>,
+    /// Pages that state nothing about behaviour, and so have no `{{strip}}`: paths in `src/`.
+    #[serde(default)]
+    pub without_strip: Vec<String>,
+    /// The page of errors that readers meet, on which no stand-in may speak: a path in `src/`.
+    #[serde(default = "error_index")]
+    pub error_index: String,
+    /// Settings of mdbook-admonish.
+    #[serde(default)]
+    pub admonish: admonition::Settings,
+}
+
+fn error_index() -> String {
+    "when-it-fails/errors.md".to_owned()
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            command: String::new(),
+            before: vec!["links".to_owned()],
+            without_strip: Vec::new(),
+            error_index: error_index(),
+            admonish: admonition::Settings::new(),
+        }
+    }
+}
 
 /// The line of `book.toml` that has `text`, from 1; 1 where none has.
 pub(crate) fn line_of(workspace: &Workspace, text: &str) -> usize {
@@ -15,6 +53,23 @@ pub(crate) fn line_of(workspace: &Workspace, text: &str) -> usize {
         .ok()
         .and_then(|config| config.lines().position(|line| line.contains(text)))
         .map_or(1, |index| index + 1)
+}
+
+/// Reads `book.toml` as mdBook does.
+pub(crate) fn read(workspace: &Workspace) -> Result<Config, Failures> {
+    Config::from_disk(workspace.root().join("book.toml")).map_err(|error| {
+        let expected = "a configuration that mdBook reads";
+        let seen = format!("{error:#}");
+        Failure::new(
+            Kind::ConfigValue,
+            "book.toml",
+            "book.toml",
+            1,
+            expected,
+            seen,
+        )
+        .into()
+    })
 }
 
 /// Reads our settings and checks the rest of the configuration as mdBook read it.

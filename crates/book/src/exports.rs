@@ -1,31 +1,32 @@
 //! Makes the programs of all listings, with one Python process for all that the cache does not have.
 
 use std::collections::BTreeMap;
-use std::env;
-use std::time::Duration;
 
 use export::{Error, Exporter, Request};
 
-use crate::failure::{Failure, Kind};
+use crate::failure::{Failure, Failures, Kind};
 use crate::listing::Listing;
 use crate::workspace::Workspace;
 
 /// The exporter of `workspace`, with the settings that its listings will have from the same environment.
-pub(crate) fn exporter(workspace: &Workspace) -> Exporter {
-    let mut exporter = Exporter::new(workspace.root());
-    if let Some(folder) = env::var_os("GUIDE_CACHE") {
-        exporter = exporter.cache(folder);
-    }
-    if let Some(plant) = env::var_os("GUIDE_EXPORT_PLANT") {
-        exporter = exporter.plant(plant);
-    }
-    let seconds = env::var("GUIDE_EXPORT_TIMEOUT")
-        .ok()
-        .and_then(|value| value.parse().ok());
-    if let Some(seconds) = seconds {
-        exporter = exporter.timeout(Duration::from_secs(seconds));
-    }
-    exporter
+pub(crate) fn exporter(workspace: &Workspace) -> Result<Exporter, Failures> {
+    Exporter::from_environment_in(workspace.root()).map_err(|error| {
+        let (id, expected) = match &error {
+            Error::Setting {
+                variable, expected, ..
+            } => (*variable, *expected),
+            _ => ("exports", "settings of the exporter"),
+        };
+        Failure::new(
+            Kind::RunFails,
+            id,
+            "listings",
+            1,
+            expected,
+            error.to_string(),
+        )
+        .into()
+    })
 }
 
 /// Exports everything that the `export.py` of `listings` define. Gives back what failed, by listing.

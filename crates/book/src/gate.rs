@@ -6,54 +6,18 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use proof::Origin;
-use serde::{Deserialize, Serialize};
 
 use crate::admonition;
+use crate::config::Settings;
 use crate::failure::{Failure, Kind};
 use crate::include;
 use crate::listing::Outcome;
+use crate::markdown::{DIRECTIVE, has_scheme};
 use crate::page::{Action, Page, Source};
 use crate::proving::{Proof, output_of};
+use crate::record::{ProvedClaim, ProvedPage};
 use crate::render;
-use crate::site::DIRECTIVE;
-use crate::workspace::Workspace;
-
-/// `[preprocessor.guide]` of `book.toml`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Settings {
-    /// For mdBook: the command that it runs. Named here so that a misspelt key is found.
-    #[serde(default)]
-    pub command: String,
-    /// For mdBook: must hold `links`.
-    #[serde(default)]
-    pub before: Vec<String>,
-    /// Pages that state nothing about behaviour, and so have no `{{strip}}`: paths in `src/`.
-    #[serde(default)]
-    pub without_strip: Vec<String>,
-    /// The page of errors that readers meet, on which no stand-in may speak: a path in `src/`.
-    #[serde(default = "error_index")]
-    pub error_index: String,
-    /// Settings of mdbook-admonish.
-    #[serde(default)]
-    pub admonish: admonition::Settings,
-}
-
-fn error_index() -> String {
-    "when-it-fails/errors.md".to_owned()
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            command: String::new(),
-            before: vec!["links".to_owned()],
-            without_strip: Vec::new(),
-            error_index: error_index(),
-            admonish: admonition::Settings::new(),
-        }
-    }
-}
+use crate::workspace::{Workspace, files_below};
 
 /// A change that makes an expectation what the run showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,36 +27,6 @@ pub(crate) struct Edit {
     /// The bytes that change; the whole file where there are none.
     pub(crate) span: Option<Range<usize>>,
     pub(crate) text: String,
-}
-
-/// A claim of the book, for whoever wants to check the list: `claims.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ProvedClaim {
-    /// The id.
-    pub id: String,
-    /// The sentence, in Markdown.
-    pub sentence: String,
-    /// The page, a path in `src/`.
-    pub page: String,
-    /// The listing that asserts it.
-    pub listing: String,
-    /// Who produced the behaviour.
-    pub origin: Origin,
-    /// The source of the assertion, relative to the workspace.
-    pub file: String,
-    /// Its line, from 1.
-    pub line: usize,
-}
-
-/// A page of the proved book.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ProvedPage {
-    /// The path in `src/`.
-    pub path: String,
-    /// Words of prose.
-    pub words: usize,
-    /// How many directives and claims a reader shall see as such.
-    pub literals: usize,
 }
 
 /// What judging the pages gave.
@@ -636,7 +570,7 @@ impl Gate<'_> {
             .map(|page| page.source.path.as_str())
             .collect();
         let shown = |path: &str| self.workspace.relative(&self.src.join(path));
-        for path in markdown_files(&self.src) {
+        for path in files_below(&self.src, "md") {
             if path != "SUMMARY.md" && !known.contains(path.as_str()) {
                 let seen = "a page that no reader can reach";
                 let failure = Failure::new(
@@ -664,41 +598,4 @@ impl Gate<'_> {
             }
         }
     }
-}
-
-/// All Markdown files below `folder`, relative to it, sorted.
-pub(crate) fn markdown_files(folder: &Path) -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(next) = folders.pop() {
-        for path in fs::read_dir(next)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-        {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "md") {
-                files.extend(
-                    path.strip_prefix(folder)
-                        .ok()
-                        .and_then(Path::to_str)
-                        .map(str::to_owned),
-                );
-            }
-        }
-    }
-    files.sort();
-    files
-}
-
-/// Whether a link leaves the book: `https:`, `mailto:`.
-pub(crate) fn has_scheme(target: &str) -> bool {
-    target.split_once(':').is_some_and(|(scheme, _)| {
-        !scheme.is_empty()
-            && scheme
-                .bytes()
-                .all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b))
-    })
 }

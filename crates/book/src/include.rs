@@ -7,14 +7,11 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::failure::Kind;
+use crate::pattern::regex;
 
 static ANCHOR_START: LazyLock<Regex> = LazyLock::new(|| regex(r"ANCHOR:\s*(?P<name>[\w_-]+)"));
 static ANCHOR_END: LazyLock<Regex> = LazyLock::new(|| regex(r"ANCHOR_END:\s*(?P<name>[\w_-]+)"));
 static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| regex(r"\{\{\s*#\w+"));
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("mdBook's patterns are regular expressions")
-}
 
 /// What an include shows.
 #[derive(Clone, Debug, PartialEq, Eq)]

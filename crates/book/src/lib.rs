@@ -5,7 +5,7 @@
 //! | on the page | means |
 //! |---|---|
 //! | `[sentence]{claim=id}` | a listing asserts this sentence, in these words |
-//! | `{{fact listing.name = value}}` | a listing recorded this value |
+//! | `{{fact listing.name = value}}` | a listing recorded this value, or quotes it from a named source |
 //! | `{{output listing}}` | what the listing printed in this run, which is its `output.txt` |
 //! | `{{gpu sentence}}` | only a GPU can show this; the page's strip says so |
 //! | `{{strip}}` | what stands behind this page: proved, from our stand-in, only on a GPU |
@@ -15,8 +15,8 @@
 //! does.
 //!
 //! The stages, each a module: `listing` and `runner` (what a listing is, and running it), `proving` (all of them),
-//! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `site` (what mdBook
-//! made of it), `bless` (the comparison, written instead of reported).
+//! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `record` (what a run leaves), `site` (what
+//! mdBook made of it), `bless` (the comparison, written instead of reported).
 
 mod admonition;
 mod bless;
@@ -32,22 +32,26 @@ mod listing;
 mod markdown;
 mod normalise;
 mod page;
+mod pattern;
 mod preprocess;
 mod provenance;
 mod proving;
+mod record;
 mod render;
 mod runner;
 mod site;
 mod workspace;
 
 pub use bless::bless;
+pub use config::Settings;
 pub use failure::{Failure, Failures, Kind};
-pub use gate::{Judgement, ProvedClaim, ProvedPage, Settings, judge};
+pub use gate::{Judgement, judge};
 pub use listing::{Expected, Listing, Outcome};
 pub use page::Source;
-pub use preprocess::{RunRecord, Took, preprocess};
+pub use preprocess::preprocess;
 pub use provenance::{Commit, Provenance};
 pub use proving::{Proof, Times, prove, prove_listing};
+pub use record::{ProvedClaim, ProvedPage, RunRecord, Took};
 pub use runner::{Binaries, Limits, Run, Runner, build};
 pub use site::check;
 pub use workspace::{ROOT_VARIABLE, RUNTIME_LIB_VARIABLE, Workspace};

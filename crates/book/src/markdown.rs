@@ -5,8 +5,27 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use pulldown_cmark::{CodeBlockKind, Event, LinkType, Options, Parser, Tag, TagEnd};
+use regex::Regex;
+
+use crate::pattern::regex;
+
+/// What looks like a directive or a claim: in a built page, one that nobody replaced, unless the page shows it as such.
+pub(crate) static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| {
+    regex(r"\{\{\s*(?:#\w+|(?:fact|output|gpu|version|strip|drift)\b)|\]\{claim=")
+});
+
+/// Whether a link leaves the book: `https:`, `mailto:`.
+pub(crate) fn has_scheme(target: &str) -> bool {
+    target.split_once(':').is_some_and(|(scheme, _)| {
+        !scheme.is_empty()
+            && scheme
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b"+.-".contains(&b))
+    })
+}
 
 /// A fenced or indented block of code.
 #[derive(Clone, Debug, PartialEq, Eq)]

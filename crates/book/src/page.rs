@@ -8,6 +8,7 @@ use regex::Regex;
 use crate::failure::{Failure, Kind};
 use crate::markdown::{Block, Fence, Parsed};
 use crate::normalise::fold;
+use crate::pattern::regex;
 
 /// A page of `src/` as mdBook hands it over.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -615,10 +616,6 @@ static VERSION: LazyLock<Regex> = LazyLock::new(|| {
 });
 
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| regex(r#"["“]([^"“”]+)["”]"#));
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the rules' patterns are regular expressions")
-}
 
 fn words(text: &str) -> usize {
     text.split_whitespace().count()

@@ -7,53 +7,18 @@ use std::time::Instant;
 
 use mdbook_preprocessor::book::{Book, BookItem};
 use mdbook_preprocessor::{MDBOOK_VERSION, PreprocessorContext, parse_input};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::config;
 use crate::failure::{Failure, Failures, Kind};
 use crate::fingerprint::{self, hex};
-use crate::gate::{Judgement, ProvedClaim, ProvedPage, judge};
+use crate::gate::{Judgement, judge};
 use crate::page::Source;
 use crate::proving::{Proof, prove};
+use crate::record::{RunRecord, Took, run_mark};
 use crate::runner::Limits;
 use crate::site::notices;
-use crate::workspace::Workspace;
-
-/// What the built pages must agree with: `target/guide/run.json`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct RunRecord {
-    /// The id that every page of this run carries: a hash of everything that went into it.
-    pub run: String,
-    /// ExecuTorch's version.
-    pub executorch: String,
-    /// The pages in the order of `SUMMARY.md`.
-    pub pages: Vec<ProvedPage>,
-    /// The claims in the order of the pages.
-    pub claims: Vec<ProvedClaim>,
-    /// How many facts the runs recorded.
-    pub facts: usize,
-    /// Milliseconds: making or finding the exports, building the listings at the same time, running them, and all.
-    pub took: Took,
-}
-
-/// Milliseconds of the parts of a run.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Took {
-    /// Exporting, or finding everything in the cache.
-    pub exports: u128,
-    /// Building the listings, or finding them built.
-    pub build: u128,
-    /// Running the listings.
-    pub runs: u128,
-    /// Everything, from the first byte of input.
-    pub all: u128,
-}
-
-/// The comment with which a page names its run.
-pub(crate) fn run_mark(run: &str) -> String {
-    format!("<!-- guide-run: {run} -->")
-}
+use crate::workspace::{Workspace, write_whole};
 
 /// Reads the book from `input` and writes it, proved, to `output`; the record of the run goes to `target/guide/run.json`.
 ///
@@ -250,17 +215,4 @@ fn run_id(
         part(&serde_json::to_vec(&run.records).unwrap_or_default());
     }
     hex(&hash.finalize()[..16])
-}
-
-/// Writes a file under another name first, so that nobody reads half of it.
-pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    if let Ok(metadata) = fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.persist(path)?;
-    Ok(())
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::exports;
 use crate::failure::{Failure, Failures, Kind};
 use crate::listing::{Expected, Listing, Outcome, discover};
+use crate::pattern::regex;
 use crate::provenance::Provenance;
 use crate::runner::{Limits, Run, Runner, build};
 use crate::workspace::Workspace;
@@ -89,7 +90,7 @@ impl Proof {
 pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failure>), Failures> {
     let (listings, mut failures) = discover(workspace);
     let provenance = Provenance::read(workspace)?;
-    let exporter = exports::exporter(workspace);
+    let exporter = exports::exporter(workspace)?;
     let runner = Runner::new(workspace, &exporter, limits)?;
     let mut times = Times::default();
 
@@ -355,9 +356,7 @@ fn ends_early(failures: &[Failure]) -> bool {
 
 /// Where Rust says that a program panicked.
 fn place_of_panic(stderr: &str) -> Option<(String, usize)> {
-    static PANIC: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"panicked at ([^:\n]+):(\d+):").expect("the pattern is a regular expression")
-    });
+    static PANIC: LazyLock<Regex> = LazyLock::new(|| regex(r"panicked at ([^:\n]+):(\d+):"));
     let captures = PANIC.captures(stderr)?;
     Some((captures[1].to_owned(), captures[2].parse().ok()?))
 }
@@ -390,7 +389,8 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 ///
 /// Everything that is wrong with this listing.
 pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
-    static EXPORTS: OnceLock<(Exporter, BTreeMap<String, Vec<Failure>>)> = OnceLock::new();
+    type Exports = (Exporter, BTreeMap<String, Vec<Failure>>);
+    static EXPORTS: OnceLock<Result<Exports, Failures>> = OnceLock::new();
     let workspace = Workspace::find()?;
     let (listings, failures) = discover(&workspace);
     let of_this = |failures: Vec<Failure>| {
@@ -410,11 +410,12 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
             "no such file",
         ))
     })?;
-    let (exporter, exports_failed) = EXPORTS.get_or_init(|| {
-        let exporter = exports::exporter(&workspace);
+    let exports = EXPORTS.get_or_init(|| {
+        let exporter = exports::exporter(&workspace)?;
         let failed = exports::make(&exporter, listings.values());
-        (exporter, failed)
+        Ok((exporter, failed))
     });
+    let (exporter, exports_failed) = exports.as_ref().map_err(Clone::clone)?;
     if let Some(failed) = exports_failed.get(name) {
         return Err(Failures::new(failed.clone()));
     }

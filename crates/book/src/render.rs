@@ -8,12 +8,13 @@ use std::ops::Range;
 use proof::Origin;
 
 use crate::failure::run_command;
-use crate::gate::ProvedClaim;
 use crate::html::escape;
 use crate::listing::Outcome;
 use crate::markdown::Fence;
 use crate::page::{Action, Claim, Context, Directive, Page};
+use crate::pattern::regex;
 use crate::proving::{Assertion, Measured, Proof};
+use crate::record::ProvedClaim;
 use crate::workspace::Workspace;
 
 /// Where the drift tests keep the sentence that `{{drift}}` shows.
@@ -545,9 +546,8 @@ fn unescaped(page: &Page, range: &Range<usize>) -> (Range<usize>, String) {
 
 /// `[text](target)` as `text`, so that it can stand in a link.
 fn without_links(markdown: &str) -> String {
-    static LINK: std::sync::LazyLock<regex::Regex> = std::sync::LazyLock::new(|| {
-        regex::Regex::new(r"\[([^\]]*)\]\([^)]*\)").expect("the pattern is a regular expression")
-    });
+    static LINK: std::sync::LazyLock<regex::Regex> =
+        std::sync::LazyLock::new(|| regex(r"\[([^\]]*)\]\([^)]*\)"));
     LINK.replace_all(markdown, "$1").into_owned()
 }
 

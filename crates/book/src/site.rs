@@ -8,27 +8,19 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::failure::{Failure, Failures, Kind};
-use crate::gate::has_scheme;
 use crate::html::{Tag, tags};
 use crate::include::normalise;
-use crate::preprocess::{RunRecord, run_mark, write_whole};
-use crate::workspace::Workspace;
+use crate::markdown::{DIRECTIVE, has_scheme};
+use crate::pattern::regex;
+use crate::record::{RunRecord, run_mark};
+use crate::workspace::{Workspace, files_below, write_whole};
 
 /// Pages that mdBook makes itself.
 const OF_MDBOOK: &[&str] = &["404.html", "print.html", "toc.html"];
 
-/// What looks like a directive or a claim: in a built page, one that nobody replaced, unless the page shows it as such.
-pub(crate) static DIRECTIVE: LazyLock<Regex> = LazyLock::new(|| {
-    regex(r"\{\{\s*(?:#\w+|(?:fact|output|gpu|version|strip|drift)\b)|\]\{claim=")
-});
-
 /// Something in a style sheet that comes from elsewhere.
 static REMOTE_STYLE: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"(?:url\(\s*['"]?|@import\s+['"])(?:https?:)?//[^'")\s]*"#));
-
-fn regex(pattern: &str) -> Regex {
-    Regex::new(pattern).expect("the pattern is a regular expression")
-}
 
 /// What the licences of the site's parts ask to go with them: files of the workspace, and their names in the site.
 pub(crate) const NOTICES: [(&str, &str); 3] = [
@@ -135,7 +127,7 @@ impl Checker {
     }
 
     fn read(&mut self) {
-        for path in files(&self.root, "html") {
+        for path in files_below(&self.root, "html") {
             let Ok(text) = fs::read_to_string(self.root.join(&path)) else {
                 self.fail(
                     Kind::PageNotBuilt,
@@ -346,7 +338,7 @@ impl Checker {
     }
 
     fn check_styles(&mut self) {
-        let mut styles: Vec<(String, String)> = files(&self.root, "css")
+        let mut styles: Vec<(String, String)> = files_below(&self.root, "css")
             .into_iter()
             .filter_map(|path| Some((path.clone(), fs::read_to_string(self.root.join(path)).ok()?)))
             .collect();
@@ -405,31 +397,4 @@ fn html_path(path: &str) -> String {
         .with_extension("html")
         .to_string_lossy()
         .into_owned()
-}
-
-/// All files with an extension below `root`, relative to it.
-fn files(root: &Path, extension: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for path in fs::read_dir(folder)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .map(|entry| entry.path())
-        {
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|found| found == extension) {
-                files.extend(
-                    path.strip_prefix(root)
-                        .ok()
-                        .and_then(Path::to_str)
-                        .map(str::to_owned),
-                );
-            }
-        }
-    }
-    files.sort();
-    files
 }

@@ -1,6 +1,8 @@
 //! Where the book, its listings and its tools are.
 
 use std::env;
+use std::fs;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{BUILD, Failure, Failures, Kind};
@@ -118,4 +120,44 @@ impl Workspace {
             .display()
             .to_string()
     }
+}
+
+/// Writes a file under another name first, so that nobody reads half of it.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(bytes)?;
+    if let Ok(metadata) = fs::metadata(path) {
+        file.as_file().set_permissions(metadata.permissions())?;
+    }
+    file.persist(path)?;
+    Ok(())
+}
+
+/// All files with an extension below `folder`, relative to it, sorted.
+pub(crate) fn files_below(folder: &Path, extension: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(next) = folders.pop() {
+        for path in fs::read_dir(next)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+        {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|found| found == extension) {
+                files.extend(
+                    path.strip_prefix(folder)
+                        .ok()
+                        .and_then(Path::to_str)
+                        .map(str::to_owned),
+                );
+            }
+        }
+    }
+    files.sort();
+    files
 }

@@ -892,7 +892,7 @@ fn faults_of_the_preprocessor_itself_are_found() {
         assert!(output.status.success());
     }
     // The sample lies in the target folder, and so perhaps in the guide's own repository: ask from outside of any.
-    let (output, found) = sample.guide_book_in(Path::new("/"), &["check", "book"]);
+    let (output, found) = sample.guide_book_in(Path::new("/"), &[], &["check", "book"]);
     assert_eq!(
         found,
         sample::sorted(&[(Kind::NotSetUp, "book.toml", "book.toml", 1)]),
@@ -1151,6 +1151,29 @@ fn bless_makes_expectations_what_the_runs_show() {
     }
     let (output, found) = sample.build();
     assert_eq!(found, [], "{}", sample::text(&output));
+}
+
+#[test]
+fn bless_reads_the_settings() {
+    let sample = Sample::new();
+    let before = "sum | {{fact adds.sum = 3}}";
+    sample.replace(INDEX, before, "sum | {{fact adds.sum = 5}}");
+    fs::rename(sample.root.join("src"), sample.root.join("pages")).unwrap();
+    sample.replace("book.toml", "src = \"src\"", "src = \"pages\"");
+    let (output, found) = sample.guide_book(&["bless"]);
+    assert_eq!(found, [], "{}", sample::text(&output));
+    assert!(sample.read("pages/index.md").contains(before));
+
+    sample.replace("book.toml", "without-strip", "without-strips");
+    let (_, found) = sample.guide_book(&["bless"]);
+    let wrong = (Kind::ConfigKey, "without-strips", "book.toml", 11);
+    assert_eq!(found, sample::sorted(&[wrong]));
+    sample.replace("book.toml", "without-strips", "without-strip");
+
+    let soon = [("GUIDE_EXPORT_TIMEOUT", "soon")];
+    let (_, found) = sample.guide_book_in(&sample.root, &soon, &["bless"]);
+    let wrong = (Kind::RunFails, "GUIDE_EXPORT_TIMEOUT", "listings", 1);
+    assert_eq!(found, sample::sorted(&[wrong]));
 }
 
 #[test]

@@ -130,7 +130,14 @@ impl Exporter {
     /// # Errors
     /// [`Error::Setting`].
     pub fn from_environment() -> Result<Self, Error> {
-        let root = env::var_os("GUIDE_ROOT").map_or_else(built_from, PathBuf::from);
+        Self::from_environment_in(env::var_os("GUIDE_ROOT").map_or_else(built_from, PathBuf::from))
+    }
+
+    /// The same with the listings of `root`, whatever `GUIDE_ROOT` says.
+    ///
+    /// # Errors
+    /// [`Error::Setting`].
+    pub fn from_environment_in(root: impl Into<PathBuf>) -> Result<Self, Error> {
         let mut exporter = Self::new(root);
         if let Some(folder) = env::var_os("GUIDE_CACHE") {
             exporter = exporter.cache(folder);

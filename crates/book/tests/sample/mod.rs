@@ -30,7 +30,7 @@ impl Sample {
         if crates.is_dir() && !crates.is_symlink() {
             fs::remove_dir_all(&crates).unwrap();
         }
-        for made in ["book", "target/guide", "src"] {
+        for made in ["book", "target/guide", "src", "pages"] {
             let _ = fs::remove_dir_all(root.join(made));
         }
         copy(&repository.join("crates/book/tests/sample"), &root);
@@ -88,13 +88,21 @@ impl Sample {
 
     /// Another command of `guide-book`, in this book.
     pub fn guide_book(&self, arguments: &[&str]) -> (Output, Vec<Found>) {
-        self.guide_book_in(&self.root, arguments)
+        self.guide_book_in(&self.root, &[], arguments)
     }
 
-    /// The same, started in another folder.
-    pub fn guide_book_in(&self, folder: &Path, arguments: &[&str]) -> (Output, Vec<Found>) {
+    /// The same, started in another folder and with these variables.
+    pub fn guide_book_in(
+        &self,
+        folder: &Path,
+        variables: &[(&str, &str)],
+        arguments: &[&str],
+    ) -> (Output, Vec<Found>) {
         let mut command = Command::new(program());
-        command.args(arguments).current_dir(folder);
+        command
+            .args(arguments)
+            .current_dir(folder)
+            .envs(variables.iter().copied());
         self.failures_of(&mut command)
     }
 
