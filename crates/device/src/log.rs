@@ -8,7 +8,6 @@ use std::{
     collections::VecDeque,
     fmt,
     io::Write,
-    ops::Deref,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -25,8 +24,6 @@ thread_local! {
 }
 
 /// One message of the log: without time, and without the place in the source, which change between builds.
-///
-/// It dereferences to its text, and compares with texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// Who said it.
@@ -46,35 +43,9 @@ pub enum Origin {
     StandIn,
 }
 
-impl Deref for LogLine {
-    type Target = str;
-
-    fn deref(&self) -> &str {
-        &self.message
-    }
-}
-
 impl fmt::Display for LogLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
-    }
-}
-
-impl PartialEq<str> for LogLine {
-    fn eq(&self, text: &str) -> bool {
-        self.message == text
-    }
-}
-
-impl PartialEq<&str> for LogLine {
-    fn eq(&self, text: &&str) -> bool {
-        self.message == *text
-    }
-}
-
-impl PartialEq<String> for LogLine {
-    fn eq(&self, text: &String) -> bool {
-        self.message == *text
     }
 }
 

@@ -784,7 +784,7 @@ fn a_null_output_reaches_the_delegate_and_is_refused_by_it() {
         let expected = "method forward: output 0 has no memory";
         assert!(
             log.iter()
-                .any(|line| line == expected && line.origin == Origin::StandIn),
+                .any(|line| line.message == expected && line.origin == Origin::StandIn),
             "{log:?}"
         );
         assert!(gpu.last_call()[2].data.is_null());
@@ -835,8 +835,11 @@ fn a_device_source_where_the_host_is_expected_is_refused_or_copied_as_the_policy
                 Err(_) => {
                     assert!(!works);
                     let log = gpu.take_log();
-                    assert!(log[0].starts_with("copy_host_to_device: src 0x"), "{log:?}");
-                    assert!(log[0].ends_with(" is device memory"), "{log:?}");
+                    assert!(
+                        log[0].message.starts_with("copy_host_to_device: src 0x"),
+                        "{log:?}"
+                    );
+                    assert!(log[0].message.ends_with(" is device memory"), "{log:?}");
                     assert_eq!(gpu.counters().since(&before).h2d, Copies::default());
                 }
             }
@@ -882,7 +885,7 @@ fn two_methods_without_a_synchronise_in_between_are_a_race() {
                 assert!(
                     gpu.take_log()
                         .iter()
-                        .any(|line| line.contains("synchronise in between"))
+                        .any(|line| line.message.contains("synchronise in between"))
                 );
             }
         }
@@ -1033,7 +1036,7 @@ fn tensors_that_no_operator_takes_are_refused_by_name() {
         let log = gpu.take_log();
         assert!(
             log.iter()
-                .any(|line| line == "method forward: input 0 is not aligned to 4 bytes"),
+                .any(|line| line.message == "method forward: input 0 is not aligned to 4 bytes"),
             "{log:?}"
         );
     });
@@ -1048,7 +1051,10 @@ fn the_log_keeps_its_last_lines() {
         }
         let log = gpu.take_log();
         assert_eq!(log.len(), 4096);
-        assert_eq!((&*log[0], &*log[4095]), ("line 904", "line 4999"));
+        assert_eq!(
+            (&*log[0].message, &*log[4095].message),
+            ("line 904", "line 4999")
+        );
         assert!(gpu.take_log().is_empty());
     });
 }
