@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::book::mdbook;
 use crate::failure::Failure;
 use crate::process::{Group, ask, run_quietly};
 use crate::progress::{Progress, Task};
@@ -46,7 +47,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     setup::ensure(workspace)?;
     let work = workspace.book.join(".book");
     let lock = exclusive(&work.join("lock"), "building the book")?;
-    let group = Group::holding(&lock)?;
+    let group = Group::holding(&lock, &workspace.root)?;
     let bench = Bench::prepare(workspace, &group)?;
     let times = bench.times(runs);
     bench.clean()?;
@@ -67,8 +68,7 @@ struct Bench<'a> {
 impl<'a> Bench<'a> {
     fn prepare(workspace: &'a Workspace, group: &'a Group) -> Result<Self, Failure> {
         let mut list = group.cargo();
-        list.args(["run", "--quiet", "--package", "export", "--", "list"])
-            .current_dir(&workspace.root);
+        list.args(["run", "--quiet", "--package", "export", "--", "list"]);
         let programs = ask(&mut list).ok_or_else(|| {
             Failure::check(
                 "the programs cannot be listed; repeat with: cargo run --package export -- list",
@@ -152,21 +152,19 @@ impl<'a> Bench<'a> {
     }
 
     fn book(&self) -> Command {
-        let mut mdbook = self.group.command(self.workspace.tool("mdbook"));
-        mdbook
-            .arg("build")
-            .arg(&self.workspace.book)
-            .arg("-d")
-            .arg(self.folder.join("book"));
-        mdbook
+        mdbook(
+            self.workspace,
+            self.group,
+            "build",
+            &self.folder.join("book"),
+        )
     }
 
     fn export(&self, arguments: &[&str]) -> Command {
         let mut export = self.group.cargo();
         export
             .args(["run", "--quiet", "--package", "export", "--", "all"])
-            .args(arguments)
-            .current_dir(&self.workspace.root);
+            .args(arguments);
         export
     }
 }

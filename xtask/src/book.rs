@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::failure::Failure;
 use crate::process::{Group, outcome, run};
 use crate::terminal::{dim, elapsed, green};
+use crate::tools::GUIDE_BOOK_VARIABLE;
 use crate::workspace::{Workspace, exclusive, failed, remove};
 use crate::{no_arguments, setup};
 
@@ -19,9 +20,9 @@ const PORT: u16 = 3000;
 /// The command `build`.
 pub fn build_command(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     no_arguments("build", arguments)?;
-    setup::ensure(workspace)?;
+    let guide_book = setup::ensure(workspace)?;
     let start = Instant::now();
-    build(workspace)?;
+    build(workspace, Some(&guide_book))?;
     let index = workspace.book.join("book/index.html");
     println!(
         "{} {} {}",
@@ -33,14 +34,15 @@ pub fn build_command(workspace: &Workspace, arguments: &[String]) -> Result<(), 
 }
 
 /// Verifies everything and builds `book/`. The last good `book/` stays until the new one is whole and checked.
-pub fn build(workspace: &Workspace) -> Result<(), Failure> {
+/// `guide_book` is the program, if it is known to be up to date.
+pub fn build(workspace: &Workspace, guide_book: Option<&Path>) -> Result<(), Failure> {
     let places = Places::of(workspace);
     let lock = exclusive(&places.lock, "building the book")?;
-    let group = Group::holding(&lock)?;
+    let group = Group::holding(&lock, &workspace.root)?;
     places.recover()?;
     remove(&places.fresh)?;
-    let built = render(workspace, &group, &places.fresh)
-        .and_then(|()| check(workspace, &group, &places.fresh));
+    let built = render(workspace, &group, &places.fresh, guide_book)
+        .and_then(|()| check(workspace, &group, &places.fresh, guide_book));
     match built {
         Ok(()) => places.swap(),
         Err(failure) => {
@@ -51,14 +53,17 @@ pub fn build(workspace: &Workspace) -> Result<(), Failure> {
 }
 
 /// Builds the book into `folder`: exports, runs the listings, compares, renders.
-pub fn render(workspace: &Workspace, group: &Group, folder: &Path) -> Result<(), Failure> {
-    run(group
-        .command(workspace.tool("mdbook"))
-        .arg("build")
-        .arg(&workspace.book)
-        .arg("-d")
-        .arg(folder))
-    .map_err(|failure| {
+fn render(
+    workspace: &Workspace,
+    group: &Group,
+    folder: &Path,
+    guide_book: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut mdbook = mdbook(workspace, group, "build", folder);
+    if let Some(program) = guide_book {
+        mdbook.env(GUIDE_BOOK_VARIABLE, program);
+    }
+    run(&mut mdbook).map_err(|failure| {
         failure.or_repeat(
             "the book is not proved; the failures are above",
             "cargo xtask build",
@@ -66,10 +71,29 @@ pub fn render(workspace: &Workspace, group: &Group, folder: &Path) -> Result<(),
     })
 }
 
+/// mdBook on the book, writing to `folder`.
+pub fn mdbook(workspace: &Workspace, group: &Group, command: &str, folder: &Path) -> Command {
+    let mut mdbook = group.command(workspace.tool("mdbook"));
+    // The failures say where they are; where in mdBook they were passed on, a backtrace says.
+    mdbook.env("RUST_LIB_BACKTRACE", "0");
+    mdbook
+        .arg(command)
+        .arg(&workspace.book)
+        .arg("-d")
+        .arg(folder);
+    mdbook
+}
+
 /// Checks the HTML: what mdBook lets pass.
-fn check(workspace: &Workspace, group: &Group, folder: &Path) -> Result<(), Failure> {
+fn check(
+    workspace: &Workspace,
+    group: &Group,
+    folder: &Path,
+    guide_book: Option<&Path>,
+) -> Result<(), Failure> {
+    let script = workspace.tool("guide-book");
     run(group
-        .command(workspace.tool("guide-book"))
+        .command(guide_book.unwrap_or(&script))
         .current_dir(&workspace.book)
         .arg("check")
         .arg(folder))
@@ -133,20 +157,14 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
             ));
         }
     };
-    setup::ensure(workspace)?;
+    let guide_book = setup::ensure(workspace)?;
     let port = free_port()?;
     let folder = workspace.book.join(format!(".book/serve-{port}"));
     remove(&folder)?;
-    let group = Group::start()?;
+    let group = Group::start(&workspace.root)?;
     println!("verifying and building, then serving; Ctrl-C ends it");
-    let mut server = group.command(workspace.tool("mdbook"));
-    server
-        // The failures say where they are; where in mdBook they were passed on, a backtrace says.
-        .env("RUST_LIB_BACKTRACE", "0")
-        .arg("serve")
-        .arg(&workspace.book)
-        .args(["-n", "127.0.0.1", "-p", &port.to_string(), "-d"])
-        .arg(&folder);
+    let mut server = mdbook(workspace, &group, "serve", &folder);
+    server.args(["-n", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = server
         .spawn()
         .map_err(|error| failed("start", &workspace.tool("mdbook"), &error))?;
@@ -155,7 +173,7 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
     loop {
         // mdBook listens only after the first build.
         if !announced && TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_ok() {
-            check(workspace, &group, &folder)?;
+            check(workspace, &group, &folder, Some(&guide_book))?;
             println!("{} http://{address}/", green("the guide is at"));
             let _ = std::io::stdout().flush();
             if open {
@@ -209,10 +227,10 @@ fn open_browser(address: &str) {
 /// The command `bless`.
 pub fn bless(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     no_arguments("bless", arguments)?;
-    setup::ensure(workspace)?;
-    let group = Group::start()?;
+    let guide_book = setup::ensure(workspace)?;
+    let group = Group::start(&workspace.root)?;
     run(group
-        .command(workspace.tool("guide-book"))
+        .command(guide_book)
         .current_dir(&workspace.book)
         .arg("bless")
         .args(arguments))

@@ -36,7 +36,7 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
         &workspace.venv().join(crate::setup::LOCK_NAME),
         "setting up",
     )?;
-    let group = Group::holding(&lock)?;
+    let group = Group::holding(&lock, &workspace.root)?;
     let interpreter = python::interpreter().map_err(Failure::environment)?;
     let progress = Progress::start();
     let task = progress.task("lock", "resolves");

@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crate::failure::Failure;
@@ -23,23 +23,25 @@ const TAIL: usize = 12;
 /// A process group, and what ends it.
 pub struct Group {
     watch: Child,
+    /// Where its commands run unless they say: `cargo xtask` may be called in any folder of the workspace.
+    folder: PathBuf,
 }
 
 impl Group {
-    /// An empty group.
-    pub fn start() -> Result<Self, Failure> {
-        Self::with(Stdio::null())
+    /// An empty group, for commands that run in `folder`.
+    pub fn start(folder: &Path) -> Result<Self, Failure> {
+        Self::with(folder, Stdio::null())
     }
 
-    /// An empty group that keeps `lock` locked until its last process is gone, even when this process is killed.
-    pub fn holding(lock: &File) -> Result<Self, Failure> {
+    /// The same, and it keeps `lock` locked until its last process is gone, even when this process is killed.
+    pub fn holding(lock: &File, folder: &Path) -> Result<Self, Failure> {
         let lock = lock
             .try_clone()
             .map_err(|error| Failure::environment(format!("cannot share a lock: {error}")))?;
-        Self::with(lock.into())
+        Self::with(folder, lock.into())
     }
 
-    fn with(held: Stdio) -> Result<Self, Failure> {
+    fn with(folder: &Path, held: Stdio) -> Result<Self, Failure> {
         let watch = Command::new("sh")
             .args(["-c", WATCH])
             .stdin(Stdio::piped())
@@ -48,13 +50,14 @@ impl Group {
             .process_group(0)
             .spawn()
             .map_err(|error| Failure::environment(format!("cannot start `sh`: {error}")))?;
-        Ok(Self { watch })
+        let folder = folder.to_path_buf();
+        Ok(Self { watch, folder })
     }
 
     /// A command whose process will belong to the group.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.stdin(Stdio::null());
+        command.stdin(Stdio::null()).current_dir(&self.folder);
         command.process_group(
             self.watch
                 .id()
@@ -152,6 +155,15 @@ pub fn ask(command: &mut Command) -> Option<String> {
 
 /// Runs a long command whose output matters only when it fails; meanwhile its last line is shown as progress.
 pub fn run_quietly(command: &mut Command, task: &Task) -> Result<(), Failure> {
+    run_watched(command, task, |_| ())
+}
+
+/// The same, and `each` sees the lines that are JSON, which nobody else reads.
+pub fn run_watched(
+    command: &mut Command,
+    task: &Task,
+    mut each: impl FnMut(&str),
+) -> Result<(), Failure> {
     let broken = |error: std::io::Error| {
         Failure::environment(format!("cannot read a child's output: {error}"))
     };
@@ -166,6 +178,10 @@ pub fn run_quietly(command: &mut Command, task: &Task) -> Result<(), Failure> {
     let mut tail = std::collections::VecDeque::new();
     for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+        if line.starts_with('{') {
+            each(&line);
+            continue;
+        }
         if line.is_empty() {
             continue;
         }
@@ -221,7 +237,7 @@ mod tests {
 
     #[test]
     fn the_end_of_the_pipe_ends_even_what_ignores_a_polite_request() {
-        let mut group = Group::start().unwrap();
+        let mut group = Group::start(Path::new("/")).unwrap();
         let mut child = group
             .command("sh")
             .args(["-c", "trap '' TERM; while :; do sleep 5; done"])
@@ -240,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_stray_ends_with_the_group() {
-        let group = Group::start().unwrap();
+        let group = Group::start(Path::new("/")).unwrap();
         let stray = ask(group
             .command("sh")
             .args(["-c", "sleep 20 >/dev/null 2>&1 & echo $!"]))
@@ -256,7 +272,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("guide-lock-{}", std::process::id()));
         let lock = File::create(&path).unwrap();
         lock.lock().unwrap();
-        let mut group = Group::holding(&lock).unwrap();
+        let mut group = Group::holding(&lock, Path::new("/")).unwrap();
         let mut child = group
             .command("sh")
             .args(["-c", "trap '' TERM; while :; do sleep 5; done"])

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::process::{Group, ask, run_quietly};
 use crate::progress::Progress;
 use crate::terminal::{dim, elapsed, green};
-use crate::workspace::{Workspace, exclusive, failed, remove};
+use crate::workspace::{Workspace, exclusive, failed, remove, write};
 use crate::{no_arguments, python, tools};
 
 /// The file in `.venv` that one setup at a time holds locked.
@@ -37,8 +37,8 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Brings everything that the build needs up to date. Does nothing, fast, when it is.
-pub fn ensure(workspace: &Workspace) -> Result<(), Failure> {
+/// Brings everything that the build needs up to date, and says where the program `guide-book` is. Does nothing, fast, when it is.
+pub fn ensure(workspace: &Workspace) -> Result<PathBuf, Failure> {
     if !cfg!(all(
         target_os = "linux",
         target_arch = "x86_64",
@@ -49,7 +49,7 @@ pub fn ensure(workspace: &Workspace) -> Result<(), Failure> {
         ));
     }
     let lock = exclusive(&workspace.venv().join(LOCK_NAME), "setting up")?;
-    let group = Group::holding(&lock)?;
+    let group = Group::holding(&lock, &workspace.root)?;
     let doubt = python::examine(workspace).err();
     let mdbook = tools::has_mdbook(workspace)?;
     let found = Prerequisites::look(workspace, doubt.is_some())?;
@@ -88,29 +88,30 @@ pub fn ensure(workspace: &Workspace) -> Result<(), Failure> {
     })?;
     link(workspace, found.gcc_include.as_deref())?;
     let task = progress.quick_task("guide-book", "builds");
-    tools::guide_book(workspace, &group, &task)?;
+    let guide_book = tools::guide_book(workspace, &group, &task)?;
     task.done();
-    Ok(())
+    Ok(guide_book)
 }
 
-/// The crates' sources: afterwards cargo asks no registry.
+/// The crates' sources: afterwards cargo asks no registry. Asked for once for a `Cargo.lock`.
 fn fetch(workspace: &Workspace, group: &Group, progress: &Progress) -> Result<(), Failure> {
-    if !workspace.root.join("Cargo.lock").is_file() {
-        return Err(Failure::environment(
-            "Cargo.lock is missing: `git checkout Cargo.lock`",
-        ));
+    let lock = fs::read_to_string(workspace.root.join("Cargo.lock"))
+        .map_err(|_| Failure::environment("Cargo.lock is missing: `git checkout Cargo.lock`"))?;
+    let stamp = workspace.venv().join("tools/Cargo.lock");
+    if fs::read_to_string(&stamp).is_ok_and(|fetched| fetched == lock) {
+        return Ok(());
     }
     let task = progress.quick_task("crates", "downloads");
     run_quietly(
-        group.cargo().args([
-            "fetch",
-            "--locked",
-            "--color=never",
-            "--target",
-            "x86_64-unknown-linux-gnu",
-        ]),
+        group
+            .cargo()
+            .args(["fetch", "--locked", "--color=never"])
+            .args(["--target", "x86_64-unknown-linux-gnu"]),
         &task,
     )?;
+    let tools = workspace.venv().join("tools");
+    fs::create_dir_all(&tools).map_err(|error| failed("make the folder", &tools, &error))?;
+    write(&stamp, &lock)?;
     task.done();
     Ok(())
 }

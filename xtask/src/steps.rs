@@ -78,7 +78,7 @@ const STEPS: &[Step] = &[
         summary: "the proof: the book verifies, builds, and its pages are whole",
         part_of: None,
         needs_setup: true,
-        run: Run::Function(|workspace, _| book::build(workspace).err().into_iter().collect()),
+        run: Run::Function(|workspace, _| book::build(workspace, None).err().into_iter().collect()),
     },
     Step {
         name: "rust",
@@ -153,7 +153,7 @@ pub fn test(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> 
     if steps.iter().any(|step| step.needs_setup) {
         setup::ensure(workspace)?;
     }
-    let group = Group::start()?;
+    let group = Group::start(&workspace.root)?;
     let mut results = Vec::new();
     for (index, step) in steps.iter().enumerate() {
         eprintln!(
@@ -208,7 +208,7 @@ impl Step {
         match self.run {
             Run::Cargo(arguments) => {
                 let mut cargo = group.cargo();
-                cargo.args(arguments).current_dir(&workspace.root);
+                cargo.args(arguments);
                 if self.name == "doc" {
                     cargo.env("RUSTDOCFLAGS", "-D warnings");
                 }
@@ -267,7 +267,7 @@ fn report(results: &[(&Step, Duration, Vec<Failure>)]) -> Result<(), Failure> {
 fn python(workspace: &Workspace, group: &Group) -> Vec<Failure> {
     let ruff = |arguments: &[&str]| {
         let mut command = group.command(workspace.python_program("ruff"));
-        command.args(arguments).current_dir(&workspace.root);
+        command.args(arguments);
         command
     };
     let mut commands = vec![
@@ -303,8 +303,7 @@ fn python(workspace: &Workspace, group: &Group) -> Vec<Failure> {
                 "--disable-warnings",
             ])
             .arg(test)
-            .env("PYTHONPATH", workspace.root.join("crates/export/python"))
-            .current_dir(&workspace.root);
+            .env("PYTHONPATH", workspace.root.join("crates/export/python"));
         commands.push(pytest);
     }
     commands

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::failure::Failure;
-use crate::process::{Group, ask, run_quietly};
+use crate::process::{Group, ask, run_quietly, run_watched};
 use crate::progress::Task;
 use crate::workspace::{Workspace, failed, read, remove, write};
 
@@ -63,10 +64,12 @@ pub fn install_mdbook(workspace: &Workspace, group: &Group, task: &Task) -> Resu
 ///
 /// mdBook passes over a preprocessor whose `supports` fails, and would run whatever was built last. So this is not the
 /// program but a script that answers `supports` itself and has cargo bring the program up to date before each run: it
-/// cannot be stale, and one that does not compile fails the build. (0.1 s when there is nothing to do.)
+/// cannot be stale, and one that does not compile fails the build. `GUIDE_BOOK` is the program where `cargo xtask` has just
+/// done that.
 const GUIDE_BOOK: &str = r#"#!/bin/sh
 # Written by `cargo xtask setup`; see xtask/src/tools.rs.
 [ "$1" = supports ] && exit 0
+[ -n "$GUIDE_BOOK" ] && exec "$GUIDE_BOOK" "$@"
 here=$PWD
 cd "$(dirname "$(readlink -f "$0")")/../../.." || exit 1
 program=$(cargo build --quiet --package book --bin guide-book --message-format json-render-diagnostics |
@@ -75,8 +78,11 @@ program=$(cargo build --quiet --package book --bin guide-book --message-format j
 cd "$here" && exec "$program" "$@"
 "#;
 
-/// Writes the script that `book.toml` names and builds the program behind it.
-pub fn guide_book(workspace: &Workspace, group: &Group, task: &Task) -> Result<(), Failure> {
+/// The variable that tells the script which program is up to date.
+pub const GUIDE_BOOK_VARIABLE: &str = "GUIDE_BOOK";
+
+/// Writes the script that `book.toml` names, builds the program behind it, and says where that is.
+pub fn guide_book(workspace: &Workspace, group: &Group, task: &Task) -> Result<PathBuf, Failure> {
     let script = workspace.tool("guide-book");
     if fs::read_to_string(&script).ok().as_deref() != Some(GUIDE_BOOK) {
         let folder = workspace.venv().join("tools/bin");
@@ -86,17 +92,33 @@ pub fn guide_book(workspace: &Workspace, group: &Group, task: &Task) -> Result<(
     let executable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(&script, executable)
         .map_err(|error| failed("make executable", &script, &error))?;
-    run_quietly(
-        group.cargo().args([
+    let mut program = None;
+    let mut build = group.cargo();
+    build
+        .args([
             "build",
             "--color=never",
             "--package",
             "book",
             "--bin",
             "guide-book",
-        ]),
-        task,
-    )
+        ])
+        .args(["--message-format", "json-render-diagnostics"]);
+    run_watched(&mut build, task, |line| {
+        program = built(line).or(program.take());
+    })?;
+    program.ok_or_else(|| {
+        Failure::check(
+            "cargo built no guide-book; repeat with: cargo build --package book --bin guide-book",
+        )
+    })
+}
+
+/// The program in one of cargo's messages about what it built.
+fn built(message: &str) -> Option<PathBuf> {
+    let (_, rest) = message.split_once("\"executable\":\"")?;
+    let (path, _) = rest.split_once('"')?;
+    path.ends_with("/guide-book").then(|| path.into())
 }
 
 #[cfg(test)]
@@ -111,6 +133,16 @@ mod tests {
         assert_eq!(pinned(manifest, "a").as_deref(), Some("1.0"));
         assert_eq!(pinned("mdbook-driver = \"0.5\"", "mdbook-driver"), None);
         assert_eq!(pinned("mdbook-driver-x = \"=1\"", "mdbook-driver"), None);
+    }
+
+    #[test]
+    fn the_program_is_read_from_cargos_messages() {
+        let artifact = r#"{"reason":"compiler-artifact","filenames":["/t/debug/guide-book"],"executable":"/t/debug/guide-book","fresh":true}"#;
+        assert_eq!(built(artifact), Some("/t/debug/guide-book".into()));
+        assert_eq!(
+            built(r#"{"reason":"compiler-artifact","executable":null}"#),
+            None
+        );
     }
 
     #[test]
