@@ -9,7 +9,7 @@ use executorch::tensor::{TensorPtrBuilder, View};
 use executorch_device::{Module, ScalarType, TensorRef};
 use export::pte;
 use listings::with_device;
-use proof::Origin::Runtime;
+use proof::Origin::{Library, Runtime};
 use proof::claim;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -57,6 +57,15 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         !planned && in_place,
     );
 
+    let again = executed_twice("planned_inputs")?;
+    println!("planned input, set once: a second execution: {again}");
+    claim(
+        Library,
+        "owners.planned-set-again",
+        "A planned input must be given again before each execution, since memory planning may give its bytes to a later tensor: `executorch-device` refuses a second execution without it.",
+        again == "InvalidState",
+    );
+
     // Set once, executed twice.
     let program = pte("who-owns-the-memory/planned_output")?;
     let a = gpu.buffer(&program.eager.inputs[0].f32()?)?;
@@ -99,6 +108,22 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         freed == 256,
     );
     Ok(())
+}
+
+/// Sets host inputs once and executes twice: what the second execution answers.
+fn executed_twice(name: &str) -> Result<String, Box<dyn Error>> {
+    let program = pte(format!("who-owns-the-memory/{name}"))?;
+    let (a, b) = (
+        program.eager.inputs[0].f32()?,
+        program.eager.inputs[1].f32()?,
+    );
+    let mut module = Module::load(&program.pte)?;
+    module.set_input("forward", 0, TensorRef::host(&a, &[8, 8])?)?;
+    module.set_input("forward", 1, TensorRef::host(&b, &[8, 8])?)?;
+    module.execute_held("forward")?;
+    let second = module.execute_held("forward");
+    Ok(second
+        .map_or_else(|error| format!("{:?}", error.kind()), |_| "runs".to_owned()))
 }
 
 /// Sets host inputs, doubles the first in place, executes; whether the program saw the change.

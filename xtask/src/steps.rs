@@ -102,6 +102,22 @@ const STEPS: &[Step] = &[
         run: Run::Cargo(&["test", "--package", "ui"]),
     },
     Step {
+        name: "device",
+        summary: "every fault that can be planted in the device makes its tests fail",
+        part_of: None,
+        needs_setup: true,
+        run: Run::Cargo(&[
+            "test",
+            "--package",
+            "device",
+            "--features",
+            "planted",
+            "--test",
+            "device",
+            "every_planted_fault_is_noticed",
+        ]),
+    },
+    Step {
         name: "snippets",
         summary: "the Rust blocks on the pages compile and run (skeptic)",
         part_of: Some("rust"),
