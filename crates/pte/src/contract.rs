@@ -209,7 +209,7 @@ pub struct Arena {
 #[non_exhaustive]
 pub enum Step {
     /// A copy between host and device.
-    Copy(Copy),
+    Copy(CopyCall),
     /// A call of a delegate.
     Delegate(DelegateCall),
     /// An operator on the host.
@@ -243,7 +243,7 @@ pub enum Step {
 /// A copy between host and device: `et_copy::_h2d_copy.out` or `et_copy::_d2h_copy.out`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Copy {
+pub struct CopyCall {
     /// Which way.
     pub direction: Direction,
     /// The value copied from.
@@ -422,7 +422,7 @@ impl Method {
     }
 
     /// The copies between host and device that are in the chain, in order.
-    pub fn copies(&self) -> impl Iterator<Item = &Copy> {
+    pub fn copies(&self) -> impl Iterator<Item = &CopyCall> {
         self.chain.iter().filter_map(|step| {
             if let Step::Copy(copy) = step {
                 Some(copy)

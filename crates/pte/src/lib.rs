@@ -40,8 +40,8 @@ mod stream;
 mod verify;
 
 pub use contract::{
-    Arena, Blob, Copied, CopiedBytes, Copy, Delegate, DelegateCall, Direction, Dynamism, ListKind,
-    Method, OperatorCall, Planned, Program, Step, TensorData, TensorInfo, Value,
+    Arena, Blob, Copied, CopiedBytes, CopyCall, Delegate, DelegateCall, Direction, Dynamism,
+    ListKind, Method, OperatorCall, Planned, Program, Step, TensorData, TensorInfo, Value,
 };
 pub use data::{DataEntry, DataFile, DataTensor};
 pub use device::{Device, DeviceType};

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::contract::{
-    Arena, Blob, Copy, Delegate, DelegateCall, Direction, Dynamism, ListKind, Method, OperatorCall,
-    Planned, Program, Step, TensorData, TensorInfo, Value,
+    Arena, Blob, CopyCall, Delegate, DelegateCall, Direction, Dynamism, ListKind, Method,
+    OperatorCall, Planned, Program, Step, TensorData, TensorInfo, Value,
 };
 use crate::error::Error;
 use crate::generated::program_generated::executorch_flatbuffer as schema;
@@ -737,7 +737,7 @@ impl Plan<'_> {
         } else {
             from.device
         };
-        Ok(Step::Copy(Copy {
+        Ok(Step::Copy(CopyCall {
             direction,
             from: from.value,
             to: to.value,

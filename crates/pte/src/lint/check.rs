@@ -6,7 +6,7 @@ use super::{
     Answer, Caller, Conditions, Data, Finding, Level, Origin, Part, Rule, Runtime, Subject,
 };
 use crate::{
-    Copy, Device, DeviceType, Direction, Dynamism, Method, Program, Step, TensorInfo, Value,
+    CopyCall, Device, DeviceType, Direction, Dynamism, Method, Program, Step, TensorInfo, Value,
 };
 
 /// ExecuTorch's error codes, by its own names.
@@ -771,7 +771,7 @@ impl<'a> Found<'a> {
     }
 
     fn repeated_copy(&mut self) {
-        let mut uses: BTreeMap<u32, Vec<&Copy>> = BTreeMap::new();
+        let mut uses: BTreeMap<u32, Vec<&CopyCall>> = BTreeMap::new();
         for copy in self
             .method
             .copies()
@@ -779,7 +779,7 @@ impl<'a> Found<'a> {
         {
             uses.entry(copy.from).or_default().push(copy);
         }
-        let back: HashMap<u32, &Copy> = self
+        let back: HashMap<u32, &CopyCall> = self
             .method
             .copies()
             .filter(|copy| copy.direction == Direction::DeviceToHost)

@@ -1,6 +1,6 @@
 //! What is wrong with a program for a given caller, before it is run.
 //!
-//! [`check`] reads nothing but a [`Program`] and answers with [`Finding`]s. What a runtime will say to each is in it as
+//! [`check()`] reads nothing but a [`Program`](crate::Program) and answers with [`Finding`]s. What a runtime will say to each is in it as
 //! an [`Answer`], with the version that said so and with who said it: ExecuTorch's runtime, its CUDA delegate (read in
 //! its source), or nobody yet.
 
