@@ -15,8 +15,8 @@
 //! does.
 //!
 //! The stages, each a module: `listing` and `runner` (what a listing is, and running it), `proving` (all of them),
-//! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `record` (what a run leaves), `site` (what
-//! mdBook made of it), `bless` (the comparison, written instead of reported).
+//! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `record` (what a
+//! run leaves), `site` (what mdBook made of it), `bless` (the comparison, written instead of reported).
 
 mod admonition;
 mod bless;

@@ -18,6 +18,14 @@ use crate::workspace::{Workspace, files_below, write_whole};
 /// Pages that mdBook makes itself.
 const OF_MDBOOK: &[&str] = &["404.html", "print.html", "toc.html"];
 
+/// What a browser loads besides pages.
+const LOADED: &[&str] = &[
+    "js", "css", "wasm", "woff2", "woff", "ttf", "svg", "png", "ico",
+];
+
+/// What mdBook puts into the name of a file so that a browser sees when it changes.
+static HASH: LazyLock<Regex> = LazyLock::new(|| regex(r"-[0-9a-f]{8}\."));
+
 /// Something in a style sheet that comes from elsewhere.
 static REMOTE_STYLE: LazyLock<Regex> =
     LazyLock::new(|| regex(r#"(?:url\(\s*['"]?|@import\s+['"])(?:https?:)?//[^'")\s]*"#));
@@ -58,6 +66,7 @@ pub fn check(workspace: &Workspace, site: &Path) -> Result<RunRecord, Failures> 
     checker.check_pages(&record);
     checker.check_links();
     checker.check_styles();
+    checker.check_origins(workspace);
     if !checker.failures.is_empty() {
         return Err(Failures::new(checker.failures));
     }
@@ -335,6 +344,31 @@ impl Checker {
                 "no such id".to_owned(),
             )
         })
+    }
+
+    /// Whatever a browser loads besides pages is this repository's, or THIRD-PARTY.md names it.
+    fn check_origins(&mut self, workspace: &Workspace) {
+        let (notices, _) = NOTICES[0];
+        let Ok(text) = fs::read_to_string(workspace.root().join(notices)) else {
+            // That it is missing is said already.
+            return;
+        };
+        let ours = ["theme", "src", "."].map(|folder| workspace.root().join(folder));
+        let loaded: Vec<_> = LOADED
+            .iter()
+            .flat_map(|extension| files_below(&self.root, extension))
+            .collect();
+        for path in loaded {
+            let name = HASH.replace(&path, ".");
+            let named = HASH.replace(&path, "-*.");
+            let is_known = ours.iter().any(|folder| folder.join(&*name).is_file())
+                || text.contains(&format!("`{named}`"));
+            if !is_known {
+                let expected = format!("a file of this repository, or `{named}` in {notices}");
+                let seen = "nobody says whose it is";
+                self.fail(Kind::NoticesMissing, &name, &name, 1, &expected, seen);
+            }
+        }
     }
 
     fn check_styles(&mut self) {

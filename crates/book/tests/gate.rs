@@ -983,6 +983,12 @@ const IN_THE_SITE: &[Fault] = &[
         )],
     },
     Fault {
+        file: "THIRD-PARTY.md",
+        from: "`mark-*.min.js`",
+        to: "a script",
+        found: &[(Kind::NoticesMissing, "mark.min.js", "book/mark.min.js", 1)],
+    },
+    Fault {
         file: "target/guide/run.json",
         from: "{",
         to: "",
@@ -1059,6 +1065,12 @@ fn faults_in_the_site_are_found_for_what_they_are() {
         sample.remove(copy);
         sample.write(file, &before);
     }
+    // A file that neither the repository nor its notices know.
+    sample.write("book/more-0123abcd.js", "");
+    let (_, found) = sample.guide_book(&["check", "book"]);
+    let unknown = (Kind::NoticesMissing, "more.js", "book/more.js", 1);
+    assert_eq!(found, sample::sorted(&[unknown]));
+    sample.remove("book/more-0123abcd.js");
     let (_, found) = sample.guide_book(&["check", "book"]);
     assert_eq!(found, []);
 

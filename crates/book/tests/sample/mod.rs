@@ -30,15 +30,24 @@ impl Sample {
         if crates.is_dir() && !crates.is_symlink() {
             fs::remove_dir_all(&crates).unwrap();
         }
-        for made in ["book", "target/guide", "src", "pages"] {
+        for made in ["book", "target/guide", "src", "pages", "theme"] {
             let _ = fs::remove_dir_all(root.join(made));
         }
         copy(&repository.join("crates/book/tests/sample"), &root);
+        // The sample looks as the guide does, so that what mdBook adds is what the guide's notices are about.
+        copy(&repository.join("theme"), &root.join("theme"));
+        for file in [
+            "THIRD-PARTY.md",
+            "LICENSE-MIT",
+            "LICENSE-APACHE",
+            "Cargo.lock",
+        ] {
+            fs::copy(repository.join(file), root.join(file)).unwrap();
+        }
         for link in ["crates", ".venv"] {
             let _ = fs::remove_file(root.join(link));
             std::os::unix::fs::symlink(repository.join(link), root.join(link)).unwrap();
         }
-        fs::copy(repository.join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
         let manifest = fs::read_to_string(repository.join("Cargo.toml")).unwrap();
         let (head, rest) = manifest.split_once("members = [").unwrap();
         let (_, rest) = rest.split_once(']').unwrap();
