@@ -1,5 +1,6 @@
 //! What changed between two exports of a program.
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 
 use serde::{Deserialize, Serialize};
@@ -28,7 +29,7 @@ pub struct Change {
 /// costs.
 pub fn diff(old: &Program, new: &Program) -> Vec<Change> {
     let mut changes = Vec::new();
-    for method in &old.methods {
+    for method in reachable(old) {
         let mut changed = Changes {
             method: &method.name,
             changes: &mut changes,
@@ -38,18 +39,23 @@ pub fn diff(old: &Program, new: &Program) -> Vec<Change> {
             None => changed.add("method", "", Some("there"), None, true),
         }
     }
-    for method in new
-        .methods
-        .iter()
-        .filter(|method| old.method(&method.name).is_none())
-    {
-        Changes {
+    for method in reachable(new).filter(|method| old.method(&method.name).is_none()) {
+        let mut changed = Changes {
             method: &method.name,
             changes: &mut changes,
-        }
-        .add("method", "", None, Some("there"), true);
+        };
+        changed.add("method", "", None, Some("there"), true);
     }
     changes
+}
+
+/// The methods that can be loaded: of several with one name the first, as in the runtime.
+fn reachable(program: &Program) -> impl Iterator<Item = &Method> {
+    let mut seen = HashSet::new();
+    program
+        .methods
+        .iter()
+        .filter(move |method| seen.insert(method.name.as_str()))
 }
 
 struct Changes<'a> {

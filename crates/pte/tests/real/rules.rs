@@ -392,3 +392,21 @@ fn findings_keep_everything_as_json() {
         );
     }
 }
+
+/// Of two methods with one name nobody can load the second.
+#[test]
+fn a_program_does_not_differ_from_itself() {
+    let twins = edited::write("prefill_decode", |program| {
+        program["execution_plan"][1]["name"] = program["execution_plan"][0]["name"].clone();
+    });
+    let twins = Program::open(twins.path().join("edited.pte")).unwrap();
+    assert_eq!(pte::diff::diff(&twins, &twins), []);
+    for exported in all() {
+        assert_eq!(
+            pte::diff::diff(&exported.program(), &exported.program()),
+            [],
+            "{}",
+            exported.name
+        );
+    }
+}
