@@ -6,7 +6,12 @@
 
 mod check;
 mod expect;
+mod inputs;
+mod memory;
+mod needs;
+mod outputs;
 mod rules;
+mod whole;
 
 use std::fmt;
 use std::str::FromStr;
