@@ -189,7 +189,7 @@ fn report(times: &[Vec<Duration>; WAYS.len()]) {
     println!(
         "{}",
         bold(&format!(
-            "{:<46} {:>8} {:>8} {:>8}",
+            "{:<46} {:>11} {:>11} {:>11}",
             "what", "median", "least", "most"
         ))
     );
@@ -197,7 +197,7 @@ fn report(times: &[Vec<Duration>; WAYS.len()]) {
         let least = times.iter().min().copied().unwrap_or_default();
         let most = times.iter().max().copied().unwrap_or_default();
         println!(
-            "{name:<46} {:>8} {:>8} {:>8}",
+            "{name:<46} {:>11} {:>11} {:>11}",
             elapsed(median(times)),
             elapsed(least),
             elapsed(most)
