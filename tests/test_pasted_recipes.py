@@ -13,8 +13,12 @@ CALL = re.compile(r"`(write\(\"(\w+)\", \w+\(\)\))`")
 
 def anchored(file: Path, anchor: str) -> str:
     lines = file.read_text().splitlines()
-    start = next(n for n, line in enumerate(lines) if line.strip() == f"# ANCHOR: {anchor}")
-    end = next(n for n, line in enumerate(lines) if line.strip() == f"# ANCHOR_END: {anchor}")
+    start = next(
+        n for n, line in enumerate(lines) if line.strip() == f"# ANCHOR: {anchor}"
+    )
+    end = next(
+        n for n, line in enumerate(lines) if line.strip() == f"# ANCHOR_END: {anchor}"
+    )
     return "\n".join(line for line in lines[start:end] if "# ANCHOR" not in line) + "\n"
 
 
@@ -23,11 +27,16 @@ def pages() -> list[Path]:
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
-def test_the_page_pastes_as_a_program(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_pastes_as_a_program(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = page.read_text()
     named = CALL.search(text)
     assert named, page
-    shown = [anchored(page.parent / file, anchor) for file, anchor in INCLUDE.findall(text[: named.start()])]
+    shown = [
+        anchored(page.parent / file, anchor)
+        for file, anchor in INCLUDE.findall(text[: named.start()])
+    ]
     program = tmp_path / "pasted.py"
     program.write_text("\n".join([*shown, named[1], ""]))
     monkeypatch.chdir(tmp_path)
@@ -37,4 +46,6 @@ def test_the_page_pastes_as_a_program(page: Path, tmp_path: Path, monkeypatch: p
 
 def test_every_recipe_page_has_one() -> None:
     recipes = set((SRC / "recipes").glob("*.md"))
-    assert recipes <= set(pages()), "a recipe page does not say how its `.pte` is written"
+    assert recipes <= set(pages()), (
+        "a recipe page does not say how its `.pte` is written"
+    )

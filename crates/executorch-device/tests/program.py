@@ -111,7 +111,11 @@ programs = {
     "chain": program(chain, (a, b), False, False, True, True),
     "three_methods": program(
         {"forward": chain, "product": torch.mul, "unplanned": torch.mul},
-        (a, b), False, False, {"forward", "product"}, True,
+        (a, b),
+        False,
+        False,
+        {"forward", "product"},
+        True,
     ),
     "chain_unplanned": program(chain, (a, b), False, False, False, True),
     "passes_through": program(lambda a, b: (a * b, a), (a, b), False, False, False, True),
