@@ -44,7 +44,7 @@ pub(crate) trait Memory: Send + Sync + fmt::Debug {
     fn set_policy(&self, policy: Policy);
 }
 
-/// The device of this process. Get it from [`install`](crate::install); it is one pointer and can be copied freely.
+/// The device of this process. Get it from [`install`](crate::install()); it is one pointer and can be copied freely.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
     memory: &'static dyn Memory,

@@ -3,7 +3,7 @@
 //! What is modelled, and after what:
 //!
 //! * **Memory**: the checks of ExecuTorch's CUDA allocator, in its order; `cudaMalloc`'s alignment; a fence where a GPU's
-//!   memory would fault ([`fence`](crate::fence)).
+//!   memory would fault ([`fence`]).
 //! * **Queueing**: the CUDA delegate gives each loaded partition a stream of its own (`cudaStreamCreate`) and only enqueues
 //!   work there. Here one queue holds the work of all streams. Nothing runs before somebody waits; a GPU may run it earlier,
 //!   so a program that is right here does not depend on when.
