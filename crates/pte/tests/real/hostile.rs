@@ -1,7 +1,11 @@
 //! Damaged files: an error in one line or a right answer, never a panic, never much memory.
 
+use std::fs;
+use std::path::Path;
+
 use flatbuffers::VerifierOptions;
-use pte::{Error, Program};
+use pte::lint::Conditions;
+use pte::{Error, Limits, Program};
 
 use crate::flat::program_generated::executorch_flatbuffer as schema;
 use crate::programs::{all, one};
@@ -162,6 +166,35 @@ fn the_shorter_header_is_a_header() {
     // The segments are held against the file's size all the same.
     let error = read(&bytes[..bytes.len() - 1]).unwrap_err();
     assert!(matches!(error, Error::CutShort { .. }), "{error}");
+}
+
+/// What fuzzing has found worth keeping: every way through the readers, and every input that once broke something.
+#[test]
+fn the_fuzzers_corpus() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let (mut answers, mut errors) = (0, 0);
+    for entry in fs::read_dir(corpus).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        match (
+            read(&bytes),
+            Program::from_stream(&bytes[..], Limits::DEFAULT),
+        ) {
+            (Ok(read), Ok(streamed)) => {
+                assert_eq!(read, streamed);
+                let json = serde_json::to_string(&read).unwrap();
+                assert_eq!(serde_json::from_str::<Program>(&json).unwrap(), read);
+                pte::lint::check(&read, &Conditions::default());
+                assert_eq!(pte::diff::diff(&read, &read), []);
+                answers += 1;
+            }
+            (Err(_), Err(_)) => errors += 1,
+            (read, streamed) => panic!("{read:?} and {streamed:?}"),
+        }
+    }
+    assert!(
+        answers > 50 && errors > 100,
+        "{answers} answers, {errors} errors: is the corpus there?"
+    );
 }
 
 /// Half of what `pte` allows, so that no real program is near it.
