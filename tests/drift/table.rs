@@ -1,0 +1,594 @@
+//! The faults: one row each.
+
+use std::collections::BTreeSet;
+
+use book::Kind as K;
+
+use crate::fault::Area::{Build, Device, Exporter, Guidance, Runtime};
+use crate::fault::At::{Above, Call, Line, Text};
+use crate::fault::Plant::{self, Remove, Replace, Script, Write};
+use crate::fault::{Fault, fault};
+
+const PAIR: &str = "src/recipes/pair-the-input-skip.md";
+const PAIR_MAIN: &str = "listings/pairing-rule/main.rs";
+const PAIR_OUTPUT: &str = "listings/pairing-rule/output.txt";
+const CHOOSE: &str = "src/recipes/choose-a-recipe.md";
+const PLANNED: &str = "src/recipes/planned-output.md";
+const PLANNED_MAIN: &str = "listings/planned-output/main.rs";
+const FIRST: &str = "src/start/first-device-program.md";
+const OWNERS: &str = "src/why/who-owns-the-memory.md";
+const DEFAULT_MAIN: &str = "listings/default-copies/main.rs";
+const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
+
+/// Where a sentence can be added to a page, and what stands there.
+const PROSE: &str = "The model stays on the host while you export it.";
+
+/// `from` becomes `to` on the page about the pairing rule.
+const fn on_page(from: &'static str, to: &'static str) -> Plant {
+    Replace {
+        file: PAIR,
+        from,
+        to,
+    }
+}
+
+pub const FAULTS: &[Fault] = &[
+    // What a page says.
+    fault(
+        Guidance,
+        "number",
+        "a page quotes another number than the run's",
+        &[Replace { file: OWNERS, from: "host-to-host.device_arena = 768", to: "host-to-host.device_arena = 1024" }],
+        &[(K::FactDiffers, "choose-a-recipe.host-to-host.device_arena", OWNERS, Text("device_arena = 1024"))],
+    ),
+    fault(
+        Guidance,
+        "error-text",
+        "a page words an error otherwise than the runtime",
+        &[on_page("copy needs host memory on both sides", "copy needs host memory on either side")],
+        &[(K::FactDiffers, "pairing-rule.unpaired.device_log", PAIR, Text("on either side"))],
+    ),
+    fault(
+        Guidance,
+        "error-code",
+        "a page quotes another code than the runtime's",
+        &[on_page("unpaired.code = 0x10", "unpaired.code = 0x12")],
+        &[(K::FactDiffers, "pairing-rule.unpaired.code", PAIR, Text("0x12"))],
+    ),
+    fault(
+        Guidance,
+        "table-cell",
+        "the recipe table names the wrong setting",
+        &[Replace {
+            file: "src/index.md",
+            from: "device-to-host.alloc_graph_input = False",
+            to: "device-to-host.alloc_graph_input = True",
+        }],
+        &[(
+            K::FactDiffers,
+            "choose-a-recipe.device-to-host.alloc_graph_input",
+            "src/index.md",
+            Text("device-to-host.alloc_graph_input = True"),
+        )],
+    ),
+    fault(
+        Guidance,
+        "fact-of-nothing",
+        "a page quotes a fact that nothing records",
+        &[on_page("{{fact pairing-rule.unpaired.code =", "{{fact pairing-rule.unpaired.number =")],
+        &[
+            (K::FactUnknown, "pairing-rule.unpaired.number", PAIR, Text("unpaired.number")),
+            (K::FactUnstated, "pairing-rule.unpaired.code", PAIR_MAIN, Call("pairing-rule.unpaired.code")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "sense-on-page",
+        "a claim's sense is flipped on the page",
+        &[on_page("[No copy between host and device runs", "[A copy between host and device runs")],
+        &[(K::SentenceDiffers, "pairing.no-copies", PAIR, Text("{claim=pairing.no-copies}"))],
+    ),
+    fault(
+        Guidance,
+        "sense-in-listing",
+        "a claim's sense is flipped in the listing",
+        &[Replace { file: PAIR_MAIN, from: "\"No copy between host", to: "\"A copy between host" }],
+        &[(K::SentenceDiffers, "pairing.no-copies", PAIR, Text("{claim=pairing.no-copies}"))],
+    ),
+    fault(
+        Guidance,
+        "claim-id",
+        "a claim's id is misspelt",
+        &[on_page("{claim=pairing.no-copies}", "{claim=pairing.no-copy}")],
+        &[
+            (K::ClaimWithoutAssertion, "pairing.no-copy", PAIR, Text("{claim=pairing.no-copy}")),
+            (K::AssertionWithoutClaim, "pairing.no-copies", PAIR_MAIN, Call("pairing.no-copies")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "claim-deleted",
+        "a claim is deleted from its page",
+        &[on_page(
+            "- [No copy between host and device runs at the method's boundary.]{claim=pairing.no-copies}\n",
+            "",
+        )],
+        &[(K::AssertionWithoutClaim, "pairing.no-copies", PAIR_MAIN, Call("pairing.no-copies"))],
+    ),
+    fault(
+        Guidance,
+        "claim-unmarked",
+        "a claim is left as a plain sentence",
+        &[on_page("boundary.]{claim=pairing.no-copies}", "boundary.]{claim}")],
+        &[
+            (K::ClaimMalformed, "{claim}", PAIR, Text("{claim}")),
+            (K::AssertionWithoutClaim, "pairing.no-copies", PAIR_MAIN, Call("pairing.no-copies")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "assertion-deleted",
+        "a listing no longer asserts what a page says",
+        &[Replace {
+            file: PAIR_MAIN,
+            from: "    claim(\n        StandIn,\n        \"pairing.exact\",\n        \"The result equals eager PyTorch bit for bit.\",\n        exact,\n    );\n",
+            to: "    let _ = StandIn;\n",
+        }],
+        &[(K::ClaimWithoutAssertion, "pairing.exact", PAIR, Text("{claim=pairing.exact}"))],
+    ),
+    fault(
+        Guidance,
+        "condition-flipped",
+        "a listing asserts the opposite of its sentence",
+        &[Replace { file: PAIR_MAIN, from: "copies.h2d.calls == 0 &&", to: "copies.h2d.calls != 0 &&" }],
+        &[(K::ClaimFails, "pairing.no-copies", PAIR_MAIN, Call("pairing.no-copies"))],
+    ),
+    fault(
+        Guidance,
+        "fact-misnamed",
+        "a listing records a fact under another listing's name",
+        &[Replace { file: PLANNED_MAIN, from: "\"planned-output.set_output.code\"", to: "\"caller-output.set_output.code\"" }],
+        &[
+            (K::FactMisnamed, "caller-output.set_output.code", PLANNED_MAIN, Call("caller-output.set_output.code")),
+            (K::FactUnstated, "caller-output.set_output.code", PLANNED_MAIN, Call("caller-output.set_output.code")),
+            (K::FactUnknown, "planned-output.set_output.code", PLANNED, Text("planned-output.set_output.code")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "listing-broken",
+        "a listing does not compile",
+        &[Replace { file: PLANNED_MAIN, from: "let first = address(&outputs[0]);", to: "let first: () = address(&outputs[0]);" }],
+        &[(K::ListingsDoNotCompile, "listings", PLANNED_MAIN, Text("let first: ()"))],
+    ),
+    fault(
+        Guidance,
+        "recipe-flag",
+        "a setting in a recipe that readers copy is flipped",
+        &[Replace {
+            file: "listings/planned-output/export.py",
+            from: "skip_d2h_for_method_outputs=True",
+            to: "skip_d2h_for_method_outputs=False",
+        }],
+        &[(K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "recipe-half",
+        "a recipe that readers copy loses half of its pair",
+        &[Replace {
+            file: "listings/planned-output/export.py",
+            from: "alloc_graph_input=False",
+            to: "alloc_graph_input=True",
+        }],
+        &[(K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "recipe-broken",
+        "a recipe that readers copy does not export",
+        &[Replace {
+            file: "listings/planned-output/export.py",
+            from: "            memory_planning_pass=",
+            to: "            enable_non_cpu_memory_planning=False,\n            memory_planning_pass=",
+        }],
+        &[(K::ExportFails, "planned-output/planned_output", "listings/planned-output/export.py", Line(1))],
+    ),
+    // Outputs and listings.
+    fault(
+        Guidance,
+        "output-changed",
+        "an expected output has another number",
+        &[Replace { file: PAIR_OUTPUT, from: "unpaired: 768 planned", to: "unpaired: 512 planned" }],
+        &[(K::OutputDiffers, "pairing-rule", PAIR_OUTPUT, Text("512 planned"))],
+    ),
+    fault(
+        Guidance,
+        "output-deleted",
+        "an expected output is deleted",
+        &[Remove { file: PAIR_OUTPUT }],
+        &[(K::ListingWithoutOutput, "pairing-rule", PAIR_MAIN, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "output-orphaned",
+        "an expected output has no listing",
+        &[Write { file: "listings/gone/output.txt", text: "$ cargo run --bin gone\nfine\n" }],
+        &[(K::OutputWithoutListing, "gone", "listings/gone/output.txt", Line(1))],
+    ),
+    fault(
+        Guidance,
+        "outcome-declared",
+        "an expected output declares an end that the listing does not have",
+        &[Replace {
+            file: "listings/planned-output/output.txt",
+            from: "the copy that was kept: [15.75, 15.625, 15.5] …\n",
+            to: "the copy that was kept: [15.75, 15.625, 15.5] …\n# exit 1\n",
+        }],
+        &[
+            (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
+            (K::ExitUnstated, "planned-output.exit", "listings/planned-output/output.txt", Text("# exit 1")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "listing-unshown",
+        "no page shows a listing",
+        &[Replace { file: CHOOSE, from: "{{output default-copies}}\n", to: "" }],
+        &[(K::ListingWithoutPage, "default-copies", DEFAULT_MAIN, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "listing-unknown",
+        "a page shows the output of a listing that does not exist",
+        &[on_page("{{output pairing-rule}}", "{{output pairing-rules}}")],
+        &[(K::ListingUnknown, "pairing-rules", PAIR, Text("pairing-rules"))],
+    ),
+    fault(
+        Guidance,
+        "listing-unbuilt",
+        "a listing is not among the programs that cargo builds",
+        &[Replace {
+            file: "listings/Cargo.toml",
+            from: "[[bin]]\nname = \"default-copies\"\npath = \"default-copies/main.rs\"\ntest = false\n",
+            to: "",
+        }],
+        &[(K::ListingWithoutBinary, "default-copies", DEFAULT_MAIN, Line(1))],
+    ),
+    // Includes and links.
+    fault(
+        Guidance,
+        "anchor-renamed",
+        "an anchor is renamed",
+        &[
+            Replace { file: "listings/pairing-rule/test_pairing.py", from: "# ANCHOR: test", to: "# ANCHOR: check" },
+            Replace { file: "listings/pairing-rule/test_pairing.py", from: "# ANCHOR_END: test", to: "# ANCHOR_END: check" },
+        ],
+        &[(
+            K::AnchorMissing,
+            "../../listings/pairing-rule/test_pairing.py:test",
+            PAIR,
+            Text("test_pairing.py:test"),
+        )],
+    ),
+    fault(
+        Guidance,
+        "include-missing",
+        "a page includes a file that does not exist",
+        &[on_page("test_pairing.py:test", "test_pair.py:test")],
+        &[(K::IncludeMissing, "../../listings/pairing-rule/test_pair.py:test", PAIR, Text("test_pair.py"))],
+    ),
+    fault(
+        Guidance,
+        "include-lines",
+        "a page includes by line numbers",
+        &[on_page("test_pairing.py:test", "test_pairing.py:3:9")],
+        &[(K::LineRange, "../../listings/pairing-rule/test_pairing.py:3:9", PAIR, Text("test_pairing.py:3:9"))],
+    ),
+    fault(
+        Guidance,
+        "include-whole",
+        "a page includes a file with its anchor comments",
+        &[on_page("main.rs:paired", "main.rs")],
+        &[(K::AnchorsShown, "../../listings/pairing-rule/main.rs", PAIR, Text("pairing-rule/main.rs}}"))],
+    ),
+    fault(
+        Guidance,
+        "link-broken",
+        "a link leads to a page that does not exist",
+        &[Replace { file: CHOOSE, from: "(caller-output.md)", to: "(callers-output.md)" }],
+        &[(K::LinkBroken, "callers-output.md", CHOOSE, Text("callers-output.md"))],
+    ),
+    fault(
+        Guidance,
+        "fragment-broken",
+        "a link leads to a heading that does not exist",
+        &[Replace { file: FIRST, from: "(install.md#when-it-fails)", to: "(install.md#if-it-fails)" }],
+        &[(K::FragmentBroken, "install.md#if-it-fails", FIRST, Text("install.md#if-it-fails"))],
+    ),
+    fault(
+        Guidance,
+        "heading-renamed",
+        "a heading that other pages link to is renamed",
+        &[Replace { file: CHOOSE, from: "## Host in, host out", to: "## From host to host" }],
+        &[(
+            K::FragmentBroken,
+            "recipes/choose-a-recipe.md#host-in-host-out",
+            "src/index.md",
+            Text("choose-a-recipe.md#host-in-host-out"),
+        )],
+    ),
+    // What nobody proved.
+    fault(
+        Guidance,
+        "unclaimed-number",
+        "a number with a unit that no run stands behind",
+        &[on_page(PROSE, "The model takes 512 bytes and stays on the host while you export it.")],
+        &[(K::UnclaimedNumber, "512 bytes", PAIR, Text("takes 512 bytes"))],
+    ),
+    fault(
+        Guidance,
+        "unclaimed-code",
+        "a code that no run stands behind",
+        &[on_page(PROSE, "The model stays on the host while you export it, else 0x23.")],
+        &[(K::UnclaimedCode, "0x23", PAIR, Text("0x23"))],
+    ),
+    fault(
+        Guidance,
+        "unclaimed-message",
+        "a quoted message that no run stands behind",
+        &[on_page(PROSE, "The runtime says \"this model cannot be run here\".")],
+        &[(K::UnclaimedMessage, "this model cannot be run here", PAIR, Text("cannot be run here"))],
+    ),
+    fault(
+        Guidance,
+        "typed-version",
+        "a version that somebody typed",
+        &[on_page(PROSE, "With ExecuTorch 1.5.1 the model stays on the host.")],
+        &[(K::TypedVersion, "ExecuTorch 1.5", PAIR, Text("ExecuTorch 1.5.1"))],
+    ),
+    fault(
+        Guidance,
+        "typed-code",
+        "code that is typed on the page",
+        &[on_page("```python\n{{#include ../../listings/pairing-rule/export.py:program}}\n```", "```toml\n[dependencies]\n```")],
+        &[(K::TypedCode, "toml", PAIR, Text("```toml"))],
+    ),
+    fault(
+        Guidance,
+        "typed-output",
+        "output that is typed on the page",
+        &[on_page("{{output pairing-rule}}", "```console\npaired: runs\n```")],
+        &[(K::TypedCode, "console", PAIR, Text("```console"))],
+    ),
+    fault(
+        Guidance,
+        "snippet-ignored",
+        "a Rust block is not compiled, and nobody says why",
+        &[on_page("```rust\n# fn main() {", "```rust,ignore\n# fn main() {")],
+        &[(K::IgnoreWithoutReason, "ignore", PAIR, Text("```rust,ignore"))],
+    ),
+    fault(
+        Guidance,
+        "fence-unnamed",
+        "a code block does not say its language",
+        &[on_page("```rust\n# fn main() {", "```\n# fn main() {")],
+        &[(K::FenceWithoutLanguage, "", PAIR, Above("# fn main() {"))],
+    ),
+    fault(
+        Guidance,
+        "braces",
+        "braces that are no directive",
+        &[on_page(PROSE, "{{facts pairing-rule.paired.planned_bytes}}")],
+        &[(K::UnknownDirective, "facts", PAIR, Text("{{facts"))],
+    ),
+    fault(
+        Guidance,
+        "version-of-nothing",
+        "a page asks for the version of nothing",
+        &[Replace { file: OWNERS, from: "{{version executorch}}", to: "{{version executorh}}" }],
+        &[(K::DirectiveMalformed, "version", OWNERS, Text("executorh}}"))],
+    ),
+    fault(
+        Guidance,
+        "output-in-a-line",
+        "an output stands inside a sentence",
+        &[on_page("{{output pairing-rule}}", "See {{output pairing-rule}}")],
+        &[(K::DirectiveMisplaced, "pairing-rule", PAIR, Text("See {{output"))],
+    ),
+    // Pages.
+    fault(
+        Guidance,
+        "page-unlisted",
+        "a page is not in SUMMARY.md",
+        &[Write { file: "src/why/notes.md", text: "# Notes\n\nNothing yet.\n" }],
+        &[(K::PageUnlisted, "why/notes.md", "src/why/notes.md", Line(1))],
+    ),
+    fault(
+        Guidance,
+        "page-unwritten",
+        "SUMMARY.md names a chapter without a page",
+        &[Replace { file: "src/SUMMARY.md", from: "# Why\n", to: "# Why\n\n- [Why not]()" }],
+        &[(K::PageMissing, "Why not", "src/SUMMARY.md", Text("[Why not]"))],
+    ),
+    fault(
+        Guidance,
+        "strip-missing",
+        "a page does not say what stands behind it",
+        &[on_page("{{strip}}\n", "")],
+        &[(K::StripMissing, "strip", PAIR, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "stand-in-as-real",
+        "our stand-in's word stands in the index of errors",
+        &[Replace {
+            file: "book.toml",
+            from: "before = [\"links\"]\n",
+            to: "before = [\"links\"]\nerror-index = \"recipes/planned-output.md\"\n",
+        }],
+        &[
+            (K::StandInInErrorIndex, "planned-output", PLANNED, Text("{{output planned-output}}")),
+            (K::StandInInErrorIndex, "planned-output.keep", PLANNED, Text("{claim=planned-output.keep}")),
+            (K::StandInInErrorIndex, "planned-output.queued", PLANNED, Text("{claim=planned-output.queued}")),
+        ],
+    ),
+    // The exporter.
+    fault(Exporter, "input-planned-always", "`alloc_graph_input=False` is ignored", &[Plant::Exporter { module: "ignores_alloc_graph_input" }], &[]),
+    fault(Exporter, "output-planned-always", "`alloc_graph_output=False` is ignored", &[Plant::Exporter { module: "ignores_alloc_graph_output" }], &[]),
+    fault(Exporter, "skip-h2d-inverted", "`skip_h2d_for_method_inputs` means its opposite", &[Plant::Exporter { module: "inverts_skip_h2d" }], &[]),
+    fault(Exporter, "skip-d2h-inverted", "`skip_d2h_for_method_outputs` means its opposite", &[Plant::Exporter { module: "inverts_skip_d2h" }], &[]),
+    fault(Exporter, "alignment", "memory planning aligns otherwise", &[Plant::Exporter { module: "aligns_coarsely" }], &[]),
+    fault(Exporter, "one-buffer-more", "the planner adds a buffer", &[Plant::Exporter { module: "plans_one_buffer_more" }], &[]),
+    fault(Exporter, "another-error", "the exporter refuses with another error", &[Plant::Exporter { module: "raises_another_error" }], &[]),
+    fault(Exporter, "no-refusal", "the exporter refuses no longer", &[Plant::Exporter { module: "accepts_a_skip_without_planning" }], &[]),
+    fault(Exporter, "no-device", "the delegate's device is forgotten", &[Plant::Exporter { module: "tags_no_device" }], &[]),
+    fault(Exporter, "eager-wrong", "what eager PyTorch computes is recorded wrongly", &[Plant::Exporter { module: "records_eager_wrongly" }], &[]),
+    // The runtime.
+    fault(
+        Runtime,
+        "refusal-reworded",
+        "the runtime words its refusal of a planned input otherwise",
+        &[Plant::Runtime { from: "Planned-buffer copy needs host memory", to: "Planned-buffer copy wants host memory" }],
+        &[],
+    ),
+    fault(
+        Runtime,
+        "set-output-reworded",
+        "the runtime words its refusal of `set_output` otherwise",
+        &[Plant::Runtime { from: "Cannot override the existing data pointer.", to: "Cannot overrule the existing data pointer." }],
+        &[],
+    ),
+    fault(
+        Runtime,
+        "backend-reworded",
+        "the runtime words the lack of a delegate otherwise",
+        &[Plant::Runtime { from: "Backend %s is not registered.", to: "Backend %s is not recognised." }],
+        &[],
+    ),
+    // The device.
+    fault(
+        Device,
+        "synchronize-deleted",
+        "a listing forgets to synchronise",
+        &[Replace {
+            file: PLANNED_MAIN,
+            from: "    gpu.synchronize()?;\n    let first = address(&outputs[0]);\n",
+            to: "    let first = address(&outputs[0]);\n",
+        }],
+        &[],
+    ),
+    fault(Device, "wrong-result", "the delegate computes wrongly", &[Plant::Device { fault: "wrong-result" }], &[]),
+    fault(Device, "wrong-pointer", "the delegate writes elsewhere than it was told", &[Plant::Device { fault: "wrong-pointer" }], &[]),
+    fault(Device, "never-runs", "queued work is dropped", &[Plant::Device { fault: "never-runs" }], &[]),
+    fault(Device, "eager-delegate", "work is not queued", &[Plant::Device { fault: "eager" }], &[]),
+    fault(Device, "stale-copy", "the runtime's copies do not wait for queued work", &[Plant::Device { fault: "stale-copy" }], &[]),
+    fault(Device, "extra-copies", "every execution copies its inputs to the host and back", &[Plant::Device { fault: "copies-on-execute" }], &[]),
+    fault(Device, "unchecked", "the delegate does not check where a pointer lies", &[Plant::Device { fault: "unchecked" }], &[]),
+    fault(Device, "unfenced", "the host can read and write device memory", &[Plant::Device { fault: "unfenced" }], &[]),
+    fault(Device, "leak", "freed blocks stay allocated", &[Plant::Device { fault: "leak" }], &[]),
+    fault(Device, "miscounts", "copies are counted in the wrong direction", &[Plant::Device { fault: "miscounts" }], &[]),
+    // The build itself.
+    fault(
+        Build,
+        "preprocessor-unlisted",
+        "book.toml no longer names the preprocessor",
+        &[Replace {
+            file: "book.toml",
+            from: "[preprocessor.guide]\ncommand = \".venv/tools/bin/guide-book\"\nbefore = [\"links\"]\n",
+            to: "",
+        }],
+        &[],
+    )
+    .unproved(),
+    fault(
+        Build,
+        "preprocessor-missing",
+        "the preprocessor is not installed",
+        &[Remove { file: GUIDE_BOOK }],
+        &[],
+    )
+    .says("guide-book"),
+    fault(
+        Build,
+        "preprocessor-broken",
+        "the preprocessor fails without a word",
+        &[Script { file: GUIDE_BOOK, text: "[ \"$1\" = supports ] || exit 1" }],
+        &[],
+    )
+    .says("\"guide\" preprocessor"),
+    fault(
+        Build,
+        "preprocessor-refuses",
+        "the preprocessor says that it does not support HTML",
+        &[Script { file: GUIDE_BOOK, text: "[ \"$1\" = supports ] && exit 1\nexec ../../../.venv/tools/bin/guide-book \"$@\"" }],
+        &[],
+    )
+    .unproved(),
+    fault(
+        Build,
+        "preprocessor-idle",
+        "the preprocessor hands every page on as it is",
+        &[Script {
+            file: GUIDE_BOOK,
+            text: "[ \"$1\" = supports ] || exec .venv/bin/python -c 'import json, sys; json.dump(json.load(sys.stdin)[1], sys.stdout)'",
+        }],
+        &[],
+    )
+    .unproved(),
+    fault(
+        Build,
+        "preprocessor-stale",
+        "the preprocessor was built from other sources",
+        &[Replace { file: "crates/book/src/lib.rs", from: "mod admonition;\n", to: "mod admonition;\n\n" }],
+        &[(K::StalePreprocessor, "guide-book", "crates/book", Line(1))],
+    ),
+    fault(
+        Build,
+        "key-misspelt",
+        "a key of [output.html] is misspelt, which mdBook answers with its defaults",
+        &[Replace { file: "book.toml", from: "no-section-label", to: "no-section-labels" }],
+        &[(K::ConfigKey, "no-section-labels", "book.toml", Text("no-section-labels"))],
+    ),
+    fault(
+        Build,
+        "missing-pages-made",
+        "mdBook is told to make missing pages",
+        &[Replace { file: "book.toml", from: "create-missing = false", to: "create-missing = true" }],
+        &[(K::ConfigValue, "create-missing", "book.toml", Text("create-missing"))],
+    ),
+    fault(
+        Build,
+        "playground",
+        "code blocks ask somebody else's server",
+        &[Replace { file: "book.toml", from: "playground.runnable = false", to: "playground.runnable = true" }],
+        &[(K::ConfigValue, "runnable", "book.toml", Text("playground.runnable"))],
+    ),
+    fault(
+        Build,
+        "page-file-missing",
+        "SUMMARY.md names a page that has no file",
+        &[Replace { file: "src/SUMMARY.md", from: "# Why\n", to: "# Why\n\n- [Notes](why/notes.md)" }],
+        &[],
+    )
+    .says("notes.md"),
+];
+
+/// The table itself: names once each, and no row that declares nothing.
+pub fn check() -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for fault in FAULTS {
+        if !names.insert(fault.name) {
+            return Err(format!("two faults are called `{}`", fault.name));
+        }
+        if fault.plant.is_empty()
+            || fault.failures.is_empty() && fault.says.is_none() && !fault.unproved
+        {
+            return Err(format!(
+                "`{}` plants nothing, or declares no failure",
+                fault.name
+            ));
+        }
+    }
+    Ok(())
+}
