@@ -33,6 +33,7 @@ listings! {
     know_what_you_have: "know-what-you-have",
     pairing_rule: "pairing-rule",
     planned_output: "planned-output",
+    stand_in: "stand-in",
     who_owns_the_memory: "who-owns-the-memory",
 }
 

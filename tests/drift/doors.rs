@@ -34,10 +34,7 @@ impl Door {
 #[derive(Clone, Debug)]
 pub enum Expected {
     /// It fails, with these failures and no others, and says this.
-    Refused {
-        failures: &'static [Declared],
-        says: Option<&'static str>,
-    },
+    Refused { failures: &'static [Declared], says: Option<&'static str> },
     /// It fails on every page: none has this run's mark, and each shows directives as they were written.
     Unproved,
     /// It passes: the fault is one that this door cannot see.
@@ -95,61 +92,36 @@ pub fn send(tree: &Tree, planted: &Planted, door: Door, expected: &Expected) -> 
     let ran = run(tree, planted, door)?;
     match expected {
         Expected::Passed if ran.passed && ran.failures.is_empty() => Ok(()),
-        Expected::Passed => Err(format!(
-            "now notices it: declare what it says\n{}",
-            ran.last_words()
-        )),
+        Expected::Passed => Err(format!("now notices it: declare what it says\n{}", ran.last_words())),
         Expected::Unproved => {
             let pages = tree.pages()?;
             let of = |kind: Kind| {
-                let found = ran
-                    .failures
-                    .iter()
-                    .filter(move |(found, ..)| *found == kind.name());
+                let found = ran.failures.iter().filter(move |(found, ..)| *found == kind.name());
                 found.map(|(_, id, ..)| id.clone()).collect::<BTreeSet<_>>()
             };
             let only_these = ran.failures.iter().all(|(kind, _, file, line)| {
                 file.starts_with(".book/new/")
-                    && (*kind == Kind::DirectiveLeft.name()
-                        || *kind == Kind::RunIdMissing.name() && *line == 1)
+                    && (*kind == Kind::DirectiveLeft.name() || *kind == Kind::RunIdMissing.name() && *line == 1)
             });
-            if !ran.passed
-                && only_these
-                && of(Kind::RunIdMissing) == pages
-                && of(Kind::DirectiveLeft) == pages
-            {
+            if !ran.passed && only_these && of(Kind::RunIdMissing) == pages && of(Kind::DirectiveLeft) == pages {
                 return Ok(());
             }
-            Err(format!(
-                "every page must be found unproved, and nothing else\n{}",
-                ran.last_words()
-            ))
+            Err(format!("every page must be found unproved, and nothing else\n{}", ran.last_words()))
         }
         Expected::TestsFail(listings) => {
-            let expected: BTreeSet<String> = listings
-                .iter()
-                .map(|listing| (*listing).to_owned())
-                .collect();
+            let expected: BTreeSet<String> = listings.iter().map(|listing| (*listing).to_owned()).collect();
             let failed = failed_tests(&ran.text);
             if !ran.passed && failed == expected {
                 return Ok(());
             }
-            Err(format!(
-                "the tests of {expected:?} must fail, those of {failed:?} did\n{}",
-                ran.last_words()
-            ))
+            Err(format!("the tests of {expected:?} must fail, those of {failed:?} did\n{}", ran.last_words()))
         }
         Expected::Refused { failures, says } => {
             let declared = failures
                 .iter()
                 .map(|(kind, id, file, at)| {
                     let line = tree.line(file, at)?;
-                    Ok((
-                        kind.name().to_owned(),
-                        (*id).to_owned(),
-                        (*file).to_owned(),
-                        line,
-                    ))
+                    Ok((kind.name().to_owned(), (*id).to_owned(), (*file).to_owned(), line))
                 })
                 .collect::<Result<BTreeSet<Found>, String>>()?;
             let mut wrong = Vec::new();
@@ -165,11 +137,7 @@ pub fn send(tree: &Tree, planted: &Planted, door: Door, expected: &Expected) -> 
             if let Some(says) = says.filter(|says| !ran.text.contains(*says)) {
                 wrong.push(format!("it does not say `{says}`"));
             }
-            if wrong.is_empty() {
-                Ok(())
-            } else {
-                Err(format!("\n{}\n{}", wrong.join("\n"), ran.last_words()))
-            }
+            if wrong.is_empty() { Ok(()) } else { Err(format!("\n{}\n{}", wrong.join("\n"), ran.last_words())) }
         }
     }
 }
@@ -180,9 +148,7 @@ fn run(tree: &Tree, planted: &Planted, door: Door) -> Result<Ran, String> {
     let mut command = match door {
         Door::Build => {
             let mut command = Command::new(cargo());
-            command
-                .args(["xtask", "build"])
-                .current_dir(&tree.repository);
+            command.args(["xtask", "build"]).current_dir(&tree.repository);
             command
         }
         Door::Plain => {
@@ -208,21 +174,12 @@ fn run(tree: &Tree, planted: &Planted, door: Door) -> Result<Ran, String> {
     let output = command
         .env("GUIDE_FAILURES", &failures_file)
         .output()
-        .map_err(|error| {
-            format!(
-                "cannot start {}: {error}; `cargo xtask setup` installs the tools",
-                door.name()
-            )
-        })?;
+        .map_err(|error| format!("cannot start {}: {error}; `cargo xtask setup` installs the tools", door.name()))?;
     let failures = match fs::read_to_string(&failures_file) {
         Ok(text) => text.lines().map(found).collect::<Result<_, _>>()?,
         Err(_) => BTreeSet::new(),
     };
-    Ok(Ran {
-        passed: output.status.success(),
-        failures,
-        text: text(&output),
-    })
+    Ok(Ran { passed: output.status.success(), failures, text: text(&output) })
 }
 
 /// The cargo that runs this test.
@@ -236,27 +193,14 @@ fn text(output: &Output) -> String {
 
 /// Reads a line of `$GUIDE_FAILURES`.
 fn found(line: &str) -> Result<Found, String> {
-    let failure: Value =
-        serde_json::from_str(line).map_err(|error| format!("GUIDE_FAILURES: {error}: {line}"))?;
-    let text = |key: &str| {
-        failure[key]
-            .as_str()
-            .map(str::to_owned)
-            .ok_or_else(|| format!("no `{key}` in {line}"))
-    };
+    let failure: Value = serde_json::from_str(line).map_err(|error| format!("GUIDE_FAILURES: {error}: {line}"))?;
+    let text = |key: &str| failure[key].as_str().map(str::to_owned).ok_or_else(|| format!("no `{key}` in {line}"));
     let kind = text("kind")?;
     if !Kind::ALL.iter().any(|known| known.name() == kind) {
         return Err(format!("`{kind}` is no rule: {line}"));
     }
-    let number = failure["line"]
-        .as_u64()
-        .and_then(|number| usize::try_from(number).ok());
-    Ok((
-        kind,
-        text("id")?,
-        text("file")?,
-        number.ok_or_else(|| format!("no `line` in {line}"))?,
-    ))
+    let number = failure["line"].as_u64().and_then(|number| usize::try_from(number).ok());
+    Ok((kind, text("id")?, text("file")?, number.ok_or_else(|| format!("no `line` in {line}"))?))
 }
 
 /// The listings whose tests failed: `test pairing_rule ... FAILED`.

@@ -15,13 +15,7 @@ pub enum Area {
 }
 
 impl Area {
-    pub const ALL: [Self; 5] = [
-        Self::Guidance,
-        Self::Exporter,
-        Self::Runtime,
-        Self::Device,
-        Self::Build,
-    ];
+    pub const ALL: [Self; 5] = [Self::Guidance, Self::Exporter, Self::Runtime, Self::Device, Self::Build];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -49,30 +43,17 @@ impl Area {
 #[derive(Clone, Copy, Debug)]
 pub enum Plant {
     /// `from`, which stands in `file` exactly once, becomes `to`.
-    Replace {
-        file: &'static str,
-        from: &'static str,
-        to: &'static str,
-    },
+    Replace { file: &'static str, from: &'static str, to: &'static str },
     /// A file that is there is removed.
     Remove { file: &'static str },
     /// A file that is not there is written.
-    Write {
-        file: &'static str,
-        text: &'static str,
-    },
+    Write { file: &'static str, text: &'static str },
     /// A program becomes a shell script.
-    Script {
-        file: &'static str,
-        text: &'static str,
-    },
+    Script { file: &'static str, text: &'static str },
     /// The exporting process runs `tests/drift/exporter/<module>.py` first.
     Exporter { module: &'static str },
     /// A text of the runtime's library becomes another one of the same length.
-    Runtime {
-        from: &'static str,
-        to: &'static str,
-    },
+    Runtime { from: &'static str, to: &'static str },
     /// The device misbehaves: a fault of `device::PLANTED_FAULTS`.
     Device { fault: &'static str },
 }
@@ -128,16 +109,7 @@ pub const fn fault(
     plant: &'static [Plant],
     failures: &'static [Declared],
 ) -> Fault {
-    Fault {
-        name,
-        area,
-        what,
-        plant,
-        failures,
-        says: None,
-        unproved: false,
-        plain: Plain::Same,
-    }
+    Fault { name, area, what, plant, failures, says: None, unproved: false, plain: Plain::Same }
 }
 
 /// Rules that a listing's own test applies.
@@ -171,10 +143,7 @@ impl Fault {
         let refused = if self.unproved {
             Expected::Unproved
         } else {
-            Expected::Refused {
-                failures: self.failures,
-                says: self.says,
-            }
+            Expected::Refused { failures: self.failures, says: self.says }
         };
         let plain = match self.plain {
             Plain::Same => refused.clone(),

@@ -19,6 +19,7 @@ mod fault;
 mod runtime;
 mod table;
 mod tree;
+mod warm;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,6 +29,7 @@ use std::time::Instant;
 
 use fault::{Area, Fault};
 use tree::Tree;
+use warm::Warm;
 
 /// The sentence that pages quote with `{{drift}}`.
 const SENTENCE_FILE: &str = "tests/drift.txt";
@@ -48,43 +50,28 @@ fn run() -> Result<(), String> {
         for fault in table::FAULTS {
             println!("{:<28} {:<9} {}", fault.name, fault.area.name(), fault.what);
         }
-        println!(
-            "{:<28} {:<9} each listing on the programs of each other one",
-            exchange::NAME,
-            "programs"
-        );
+        println!("{:<28} {:<9} each listing on the programs of each other one", exchange::NAME, "programs");
         return Ok(());
     }
-    if !asked.draft {
-        table::check()?;
-    }
+    table::check()?;
     let start = Instant::now();
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .ok_or("tests/ lies in the repository")?;
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("tests/ lies in the repository")?;
     let mut tree = Tree::new(repository)?;
     println!("the unchanged copy: {}", tree.root.display());
     doors::unchanged(&mut tree)?;
-    println!(
-        "passes through all doors ({:.0} s)\n",
-        start.elapsed().as_secs_f32()
-    );
+    println!("passes through all doors ({:.0} s)\n", start.elapsed().as_secs_f32());
 
-    let faults: Vec<_> = table::FAULTS
-        .iter()
-        .filter(|fault| asked.wants(fault.name))
-        .collect();
+    let mut faults: Vec<_> = table::FAULTS.iter().filter(|fault| asked.wants(fault.name)).collect();
+    faults.sort_by_key(|fault| fault.area == Area::Exporter);
+    let warm = Warm::start(&tree, &faults)?;
     let mut misses = Vec::new();
     for fault in &faults {
+        warm.wait_for(fault);
         let start = Instant::now();
         let (doors, wrong) = try_fault(&mut tree, fault);
         let took = start.elapsed().as_secs_f32();
         let word = if wrong.is_empty() { "caught" } else { "MISSED" };
-        println!(
-            "{word} {:<28} {took:>5.1} s  {}",
-            fault.name,
-            doors.join(", ")
-        );
+        println!("{word} {:<28} {took:>5.1} s  {}", fault.name, doors.join(", "));
         for line in &wrong {
             println!("       {}", line.replace('\n', "\n       "));
         }
@@ -103,25 +90,12 @@ fn run() -> Result<(), String> {
             }
         }
     }
-    println!(
-        "\ncaught {caught}/{} ({:.0} s)",
-        faults.len(),
-        start.elapsed().as_secs_f32()
-    );
+    println!("\ncaught {caught}/{} ({:.0} s)", faults.len(), start.elapsed().as_secs_f32());
     if !misses.is_empty() {
-        let repeat = misses
-            .iter()
-            .map(|name| format!("\n    cargo test -p tests --test drift -- {name}"));
-        return Err(format!(
-            "not as declared; repeat each with:{}",
-            repeat.collect::<String>()
-        ));
+        let repeat = misses.iter().map(|name| format!("\n    cargo test -p tests --test drift -- {name}"));
+        return Err(format!("not as declared; repeat each with:{}", repeat.collect::<String>()));
     }
-    if asked.names.is_empty() {
-        sentence(&repository.join(SENTENCE_FILE), asked.bless)
-    } else {
-        Ok(())
-    }
+    if asked.names.is_empty() { sentence(&repository.join(SENTENCE_FILE), asked.bless) } else { Ok(()) }
 }
 
 /// Plants one fault, sends it through its doors, takes it out again. Gives back the doors and what was not as declared.
@@ -132,15 +106,7 @@ fn try_fault(tree: &mut Tree, fault: &Fault) -> (Vec<String>, Vec<String>) {
         Err(error) => wrong.push(error),
         Ok(planted) => {
             for (door, expected) in fault.doors() {
-                doors.push(format!(
-                    "{}{}",
-                    door.name(),
-                    if expected.is_refusal() {
-                        ""
-                    } else {
-                        " (lets it pass)"
-                    }
-                ));
+                doors.push(format!("{}{}", door.name(), if expected.is_refusal() { "" } else { " (lets it pass)" }));
                 if let Err(error) = doors::send(tree, &planted, door, &expected) {
                     wrong.push(format!("{}: {error}", door.name()));
                 }
@@ -159,7 +125,6 @@ struct Asked {
     names: BTreeSet<String>,
     list: bool,
     bless: bool,
-    draft: bool,
 }
 
 impl Asked {
@@ -169,12 +134,9 @@ impl Asked {
             match argument.as_str() {
                 "--list" => asked.list = true,
                 "--bless" => asked.bless = true,
-                "--draft" => asked.draft = true,
                 // What `cargo test --workspace -- …` hands to every test.
                 "--nocapture" | "--no-capture" | "--quiet" | "-q" => {}
-                name if name == exchange::NAME
-                    || table::FAULTS.iter().any(|fault| fault.name == name) =>
-                {
+                name if name == exchange::NAME || table::FAULTS.iter().any(|fault| fault.name == name) => {
                     asked.names.insert(argument);
                 }
                 other => {
@@ -195,18 +157,11 @@ impl Asked {
 /// Compares the sentence that pages show with this run, or writes it.
 fn sentence(path: &Path, bless: bool) -> Result<(), String> {
     let areas = Area::ALL.map(|area| {
-        let count = table::FAULTS
-            .iter()
-            .filter(|fault| fault.area == area)
-            .count();
+        let count = table::FAULTS.iter().filter(|fault| fault.area == area).count();
         format!("{count} {}", area.place())
     });
     let (last, first) = areas.split_last().ok_or("no areas")?;
-    let now = format!(
-        "{} planted faults are caught: {} and {last}.\n",
-        table::FAULTS.len(),
-        first.join(", ")
-    );
+    let now = format!("{} planted faults are caught: {} and {last}.\n", table::FAULTS.len(), first.join(", "));
     if fs::read_to_string(path).ok().as_deref() == Some(&now) {
         return Ok(());
     }

@@ -11,9 +11,7 @@ pub fn patched(repository: &Path, to: &Path, from: &str, by: &str) -> Result<Pat
     let lib = repository.join(".venv/executorch/lib");
     let fails = |error: std::io::Error| format!("cannot make {}: {error}", to.display());
     if from.len() != by.len() || from == by {
-        return Err(format!(
-            "a text of the runtime must become another one of its length: {from:?}, {by:?}"
-        ));
+        return Err(format!("a text of the runtime must become another one of its length: {from:?}, {by:?}"));
     }
     if to.exists() {
         fs::remove_dir_all(to).map_err(fails)?;
@@ -27,17 +25,10 @@ pub fn patched(repository: &Path, to: &Path, from: &str, by: &str) -> Result<Pat
         }
     }
     let mut bytes = fs::read(lib.join(LIBRARY)).map_err(fails)?;
-    let places: Vec<_> = bytes
-        .windows(from.len())
-        .enumerate()
-        .filter(|(_, at)| *at == from.as_bytes())
-        .map(|(at, _)| at)
-        .collect();
+    let places: Vec<_> =
+        bytes.windows(from.len()).enumerate().filter(|(_, at)| *at == from.as_bytes()).map(|(at, _)| at).collect();
     let [place] = places[..] else {
-        return Err(format!(
-            "{LIBRARY} has {} times, not once: {from:?}",
-            places.len()
-        ));
+        return Err(format!("{LIBRARY} has {} times, not once: {from:?}", places.len()));
     };
     bytes[place..place + by.len()].copy_from_slice(by.as_bytes());
     fs::write(to.join(LIBRARY), bytes).map_err(fails)?;

@@ -9,22 +9,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fault::{At, Plant};
-use crate::runtime;
+use crate::{runtime, warm};
 
 /// What a listing is built with so that the device's faults are in it.
 const DEVICE_FAULTS: &str = "device/planted";
 
 /// What the tree takes from the repository's `.venv` as it is.
-const VENV: &[&str] = &[
-    "bin",
-    "lib",
-    "lib64",
-    "include",
-    "executorch",
-    "libclang",
-    "gcc-include",
-    "pyvenv.cfg",
-];
+const VENV: &[&str] = &["bin", "lib", "lib64", "include", "executorch", "libclang", "gcc-include", "pyvenv.cfg"];
 
 /// A copy of the repository.
 pub struct Tree {
@@ -62,10 +53,7 @@ impl Planted {
 
     /// The cargo features with which the listings must be built.
     pub fn features(&self) -> Option<&OsString> {
-        self.variables
-            .iter()
-            .find(|(name, _)| *name == "GUIDE_FEATURES")
-            .map(|(_, value)| value)
+        self.variables.iter().find(|(name, _)| *name == "GUIDE_FEATURES").map(|(_, value)| value)
     }
 }
 
@@ -75,34 +63,18 @@ impl Tree {
     /// A file keeps its time, so that cargo takes what was compiled from it for fresh; one that differs from an earlier
     /// copy gets a new time, because something else may have been compiled in between.
     pub fn new(repository: &Path) -> Result<Self, String> {
-        let repository = repository
-            .canonicalize()
-            .map_err(|error| format!("{}: {error}", repository.display()))?;
+        let repository = repository.canonicalize().map_err(|error| format!("{}: {error}", repository.display()))?;
         let folder = repository.join("target/drift");
         let root = folder.join("tree");
         let lock = folder.join("lock");
         let lock = fs::create_dir_all(&folder)
             .and_then(|()| File::create(&lock))
             .map_err(|error| format!("{}: {error}", lock.display()))?;
-        lock.try_lock()
-            .map_err(|_| format!("another run of this test is using {}", folder.display()))?;
-        let tree = Self {
-            repository,
-            folder,
-            root,
-            before: BTreeMap::new(),
-            run_record: None,
-            _lock: lock,
-        };
+        lock.try_lock().map_err(|_| format!("another run of this test is using {}", folder.display()))?;
+        let tree = Self { repository, folder, root, before: BTreeMap::new(), run_record: None, _lock: lock };
         let files = tree.files()?;
-        tree.copy(&files).map_err(|error| {
-            format!(
-                "cannot copy the repository to {}: {error}",
-                tree.root.display()
-            )
-        })?;
-        tree.link_tools()
-            .map_err(|error| format!("{}/.venv: {error}", tree.root.display()))?;
+        tree.copy(&files).map_err(|error| format!("cannot copy the repository to {}: {error}", tree.root.display()))?;
+        tree.link_tools().map_err(|error| format!("{}/.venv: {error}", tree.root.display()))?;
         tree.seed()?;
         Ok(tree)
     }
@@ -110,29 +82,17 @@ impl Tree {
     /// What git knows of, and what it would: everything but what `.gitignore` names.
     fn files(&self) -> Result<BTreeSet<PathBuf>, String> {
         let output = Command::new("git")
-            .args([
-                "ls-files",
-                "-z",
-                "--cached",
-                "--others",
-                "--exclude-standard",
-            ])
+            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
             .current_dir(&self.repository)
             .output()
             .map_err(|error| format!("cannot start git: {error}"))?;
         if !output.status.success() {
-            return Err(format!(
-                "git ls-files: {}",
-                String::from_utf8_lossy(&output.stderr).trim_end()
-            ));
+            return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim_end()));
         }
-        let text =
-            String::from_utf8(output.stdout).map_err(|error| format!("git ls-files: {error}"))?;
+        let text = String::from_utf8(output.stdout).map_err(|error| format!("git ls-files: {error}"))?;
         let files = text.split_terminator('\0').map(PathBuf::from);
         // A file that was deleted and not committed is none.
-        Ok(files
-            .filter(|file| self.repository.join(file).is_file())
-            .collect())
+        Ok(files.filter(|file| self.repository.join(file).is_file()).collect())
     }
 
     fn copy(&self, files: &BTreeSet<PathBuf>) -> io::Result<()> {
@@ -160,10 +120,7 @@ impl Tree {
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let inside = path.strip_prefix(&self.root).unwrap_or(&path);
-            if [".venv", "target", "book", ".book"]
-                .iter()
-                .any(|made| inside == Path::new(made))
-            {
+            if [".venv", "target", "book", ".book"].iter().any(|made| inside == Path::new(made)) {
                 continue;
             }
             if path.is_dir() && !path.is_symlink() {
@@ -198,46 +155,28 @@ impl Tree {
         // Where this test lies: target/debug/deps.
         let program = std::env::current_exe().map_err(|error| format!("this program: {error}"))?;
         let deps = program.parent().ok_or("this program lies in a folder")?;
-        let from = deps
-            .parent()
-            .ok_or("this program lies in target/debug/deps")?;
+        let from = deps.parent().ok_or("this program lies in target/debug/deps")?;
         if !from.join(".fingerprint").is_dir() {
             return Ok(());
         }
-        let error = |error: io::Error| {
-            format!(
-                "cannot copy what cargo compiled to {}: {error}",
-                to.display()
-            )
-        };
+        let error = |error: io::Error| format!("cannot copy what cargo compiled to {}: {error}", to.display());
         fs::create_dir_all(to.join("deps")).map_err(error)?;
         let mut copy = Command::new("cp");
-        copy.args(["-a", "--reflink=auto", "-t"])
-            .arg(&to)
-            .arg(from.join(".fingerprint"))
-            .arg(from.join("build"));
+        copy.args(["-a", "--reflink=auto", "-t"]).arg(&to).arg(from.join(".fingerprint")).arg(from.join("build"));
         let copied = copy.status().map_err(error)?.success();
         let mut libraries = Vec::new();
         for entry in fs::read_dir(deps).map_err(error)? {
             let path = entry.map_err(error)?.path();
             // Programs are linked again anyway, and they are most of the bytes.
-            if path.extension().is_some_and(|extension| {
-                ["rlib", "rmeta", "so", "d"]
-                    .iter()
-                    .any(|is| extension == *is)
-            }) {
+            if path.extension().is_some_and(|extension| ["rlib", "rmeta", "so", "d"].iter().any(|is| extension == *is))
+            {
                 libraries.push(path);
             }
         }
         let mut copy = Command::new("cp");
-        copy.args(["-a", "--reflink=auto", "-t"])
-            .arg(to.join("deps"))
-            .args(libraries);
+        copy.args(["-a", "--reflink=auto", "-t"]).arg(to.join("deps")).args(libraries);
         if !copied || !copy.status().map_err(error)?.success() {
-            return Err(format!(
-                "cannot copy what cargo compiled to {}",
-                to.display()
-            ));
+            return Err(format!("cannot copy what cargo compiled to {}", to.display()));
         }
         Ok(())
     }
@@ -286,9 +225,7 @@ impl Tree {
                     let text = self.read(file)?;
                     let count = text.matches(from).count();
                     if count != 1 {
-                        return Err(format!(
-                            "{file} has {count} times, not once, what the fault replaces: {from:?}"
-                        ));
+                        return Err(format!("{file} has {count} times, not once, what the fault replaces: {from:?}"));
                     }
                     if from == to {
                         return Err(format!("{file}: the fault changes nothing: {from:?}"));
@@ -313,21 +250,18 @@ impl Tree {
                         .map_err(|error| format!("{file}: {error}"))?;
                 }
                 Plant::Exporter { module } => {
-                    let path = self.root.join(format!("tests/drift/exporter/{module}.py"));
+                    let path = warm::plant(&self.root, module);
                     if !path.is_file() {
                         return Err(format!("no {}", path.display()));
                     }
                     planted.variables.push(("GUIDE_EXPORT_PLANT", path.into()));
                 }
                 Plant::Runtime { from, to } => {
-                    let folder =
-                        runtime::patched(&self.repository, &self.folder.join("runtime"), from, to)?;
+                    let folder = runtime::patched(&self.repository, &self.folder.join("runtime"), from, to)?;
                     planted.variables.push(("GUIDE_RUNTIME_LIB", folder.into()));
                 }
                 Plant::Device { fault } => {
-                    planted
-                        .variables
-                        .push(("GUIDE_FEATURES", DEVICE_FAULTS.into()));
+                    planted.variables.push(("GUIDE_FEATURES", DEVICE_FAULTS.into()));
                     planted.variables.push(("GUIDE_DEVICE_PLANT", fault.into()));
                 }
             }
@@ -356,17 +290,12 @@ impl Tree {
             At::Text(_) | At::Above(_) | At::Call(_) => self.read(file)?,
         };
         let one = |wanted: &str| {
-            let mut lines = text
-                .lines()
-                .enumerate()
-                .filter(|(_, line)| line.contains(wanted))
-                .map(|(index, _)| index);
+            let mut lines = text.lines().enumerate().filter(|(_, line)| line.contains(wanted)).map(|(index, _)| index);
             match (lines.next(), lines.next()) {
                 (Some(line), None) => Ok(line),
-                (line, _) => Err(format!(
-                    "{file}: {} line has {wanted:?}",
-                    if line.is_some() { "not one" } else { "no" }
-                )),
+                (line, _) => {
+                    Err(format!("{file}: {} line has {wanted:?}", if line.is_some() { "not one" } else { "no" }))
+                }
             }
         };
         match at {
@@ -376,11 +305,8 @@ impl Tree {
             At::Call(id) => {
                 let named = one(&format!("\"{id}\""))?;
                 let calls = text.lines().take(named + 1).enumerate();
-                let call = calls
-                    .filter(|(_, line)| line.contains("claim(") || line.contains("fact("))
-                    .last();
-                call.map(|(call, _)| call + 1)
-                    .ok_or_else(|| format!("{file}: no call before {id:?}"))
+                let call = calls.filter(|(_, line)| line.contains("claim(") || line.contains("fact(")).last();
+                call.map(|(call, _)| call + 1).ok_or_else(|| format!("{file}: no call before {id:?}"))
             }
         }
     }
@@ -388,10 +314,7 @@ impl Tree {
     /// The pages of the book, as paths in `src/`.
     pub fn pages(&self) -> Result<BTreeSet<String>, String> {
         let summary = self.read("src/SUMMARY.md")?;
-        let links = summary
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
+        let links = summary.split("](").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0.to_owned()));
         Ok(links.filter(|path| path.ends_with(".md")).collect())
     }
 
@@ -407,9 +330,7 @@ impl Tree {
     pub fn bring_back_run_record(&self) -> Result<(), String> {
         let path = self.run_record_path();
         match &self.run_record {
-            Some(bytes) => {
-                fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))
-            }
+            Some(bytes) => fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display())),
             None => Ok(()),
         }
     }
@@ -435,12 +356,10 @@ impl Tree {
     fn remember(&mut self, path: &Path) -> Result<(), String> {
         let before = match fs::symlink_metadata(path) {
             Err(_) => Before::Nothing,
-            Ok(metadata) if metadata.is_symlink() => Before::Link(
-                fs::read_link(path).map_err(|error| format!("{}: {error}", path.display()))?,
-            ),
-            Ok(_) => Before::File(
-                fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?,
-            ),
+            Ok(metadata) if metadata.is_symlink() => {
+                Before::Link(fs::read_link(path).map_err(|error| format!("{}: {error}", path.display()))?)
+            }
+            Ok(_) => Before::File(fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?),
         };
         self.before.entry(path.to_owned()).or_insert(before);
         Ok(())

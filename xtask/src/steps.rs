@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::process::{Group, run, shown};
+use crate::process::{Group, ask, run, shown};
 use crate::terminal::{bold, dim, elapsed, green, red};
 use crate::workspace::Workspace;
 use crate::{book, setup};
@@ -166,6 +167,12 @@ pub fn help() {
 /// The command `test`.
 pub fn test(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let steps = chosen(arguments)?;
+    if steps
+        .iter()
+        .any(|step| ["rust", "site"].contains(&step.name))
+    {
+        browser()?;
+    }
     if steps.iter().any(|step| step.needs_setup) {
         setup::ensure(workspace)?;
     }
@@ -193,6 +200,16 @@ pub fn test(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> 
         results.push((*step, time, failures));
     }
     report(&results)
+}
+
+/// Said now, and not after the minutes that come before the site's test.
+fn browser() -> Result<(), Failure> {
+    match ask(Command::new("chromium").arg("--version")) {
+        Some(_) => Ok(()),
+        None => Err(Failure::environment(
+            "there is no `chromium`, in which the site is tested: `apt-get install chromium`",
+        )),
+    }
 }
 
 /// The steps that the arguments name.

@@ -1,4 +1,4 @@
-"""The exporter refuses a skip without device planning with another type of error."""
+"""The exporter words its refusal of a skip without device planning otherwise."""
 
 from executorch.exir.passes.propagate_device_pass import PropagateDevicePass
 
@@ -9,7 +9,7 @@ def init(self: PropagateDevicePass, *args: object, **kwargs: object) -> None:
     try:
         _init(self, *args, **kwargs)
     except ValueError as error:
-        raise RuntimeError(str(error)) from error
+        raise ValueError(str(error).replace("only meaningful", "of use only")) from error
 
 
 PropagateDevicePass.__init__ = init
