@@ -75,11 +75,6 @@
         text.parentElement.classList.toggle('message', !text.textContent.trim().includes('\n'));
     }
 
-    // mdbook-admonish calls a block that opens and closes a note too, which takes its state from it.
-    for (const block of document.querySelectorAll('details[role]')) {
-        block.removeAttribute('role');
-    }
-
     // Task lists: the text beside a box is its label.
     for (const box of document.querySelectorAll('main li > input[type="checkbox"]')) {
         box.setAttribute('aria-label', box.parentElement.textContent.trim());

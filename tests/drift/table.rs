@@ -1064,7 +1064,7 @@ pub const FAULTS: &[Fault] = &[
         Build,
         "preprocessor-stale",
         "the preprocessor was built from other sources",
-        &[Replace { file: "crates/book/src/lib.rs", from: "mod admonition;\n", to: "mod admonition;\n\n" }],
+        &[Replace { file: "crates/book/src/lib.rs", from: "mod bless;\n", to: "mod bless;\n\n" }],
         &[(K::StalePreprocessor, "guide-book", "crates/book", Line(1))],
     ),
     fault(

@@ -6,7 +6,6 @@ use std::path::Path;
 use mdbook_preprocessor::config::{Config, HtmlConfig};
 use serde::Deserialize;
 
-use crate::admonition;
 use crate::failure::{Failure, Failures, Kind};
 use crate::workspace::Workspace;
 
@@ -26,9 +25,6 @@ pub struct Settings {
     /// The page of errors that readers meet, on which no stand-in may speak: a path in `src/`.
     #[serde(default = "error_index")]
     pub error_index: String,
-    /// Settings of mdbook-admonish.
-    #[serde(default)]
-    pub admonish: admonition::Settings,
 }
 
 fn error_index() -> String {
@@ -42,7 +38,6 @@ impl Default for Settings {
             before: vec!["links".to_owned()],
             without_strip: Vec::new(),
             error_index: error_index(),
-            admonish: admonition::Settings::new(),
         }
     }
 }

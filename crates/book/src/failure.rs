@@ -118,7 +118,7 @@ kinds! {
     StripMissing = "strip-missing",
     /// A stand-in's message, code or outcome in the index of errors.
     StandInInErrorIndex = "stand-in-in-error-index",
-    /// An admonition that mdbook-admonish cannot render.
+    /// An admonition of a kind that mdBook does not know: it would be shown as it is typed.
     AdmonitionMalformed = "admonition-malformed",
     /// A key in `book.toml` that nothing reads.
     ConfigKey = "config-key",

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use proof::Origin;
 
-use crate::admonition;
 use crate::config::Settings;
 use crate::failure::{Failure, Kind};
 use crate::include;
@@ -96,18 +95,14 @@ pub fn judge(
             drift: render::drift(workspace),
         };
         for page in &pages {
-            match admonition::render(&book.page(page), &settings.admonish) {
-                Ok(text) => {
-                    let path = page.source.path.clone();
-                    judgement.proved_pages.push(ProvedPage {
-                        literals: literals(&text) + literals(&book.left_to_mdbook(page)),
-                        words: page.parsed.words,
-                        path: path.clone(),
-                    });
-                    judgement.pages.insert(path, text);
-                }
-                Err((_, seen)) => judgement.failures.push(admonition_failure(page, 0, seen)),
-            }
+            let text = book.page(page);
+            let path = page.source.path.clone();
+            judgement.proved_pages.push(ProvedPage {
+                literals: literals(&text) + literals(&book.left_to_mdbook(page)),
+                words: page.parsed.words,
+                path: path.clone(),
+            });
+            judgement.pages.insert(path, text);
         }
         judgement.proved_claims = book.claims();
     }
@@ -122,16 +117,6 @@ fn literals(markdown: &str) -> usize {
         .find_iter(markdown)
         .filter(|found| !is_include(found.start()))
         .count()
-}
-
-fn admonition_failure(page: &Page, at: usize, seen: String) -> Failure {
-    page.failure(
-        Kind::AdmonitionMalformed,
-        "admonish",
-        at,
-        "an admonition as mdbook-admonish reads it",
-        seen,
-    )
 }
 
 struct Gate<'a> {
@@ -314,8 +299,15 @@ impl Gate<'_> {
             .filter(|value| value.split_whitespace().count() >= 4)
             .collect();
         page.check_prose(&messages, &mut self.failures);
-        if let Err((at, seen)) = admonition::render(&page.source.text, &self.settings.admonish) {
-            self.failures.push(admonition_failure(page, at, seen));
+        for &at in &page.parsed.unknown_admonitions {
+            let line = page.source.text[at..].lines().next().unwrap_or_default();
+            self.failures.push(page.failure(
+                Kind::AdmonitionMalformed,
+                "admonition",
+                at,
+                "`> [!NOTE]`, or TIP, IMPORTANT, WARNING, CAUTION, alone on its line",
+                line,
+            ));
         }
     }
 

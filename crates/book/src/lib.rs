@@ -18,7 +18,6 @@
 //! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `record` (what a
 //! run leaves), `site` (what mdBook made of it), `bless` (the comparison, written instead of reported).
 
-mod admonition;
 mod bless;
 mod config;
 mod exports;

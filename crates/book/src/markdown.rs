@@ -54,11 +54,6 @@ impl Fence {
             .skip(1)
             .any(|word| word == flag)
     }
-
-    /// Whether the content is Markdown: an admonition.
-    pub(crate) fn is_admonition(&self) -> bool {
-        self.language() == "admonish"
-    }
 }
 
 /// The target of a link or an image.
@@ -125,6 +120,8 @@ pub(crate) struct Parsed {
     pub(crate) raw_code: Vec<usize>,
     /// What a fragment can name: headings as mdBook names them, and `id` attributes.
     pub(crate) ids: BTreeSet<String>,
+    /// Quotations that start like an admonition (`[!…]`) and that mdBook knows no such kind of.
+    pub(crate) unknown_admonitions: Vec<usize>,
     pub(crate) words: usize,
 }
 
@@ -141,7 +138,7 @@ fn options() -> Options {
 }
 
 impl Parsed {
-    /// Reads `text`. What stands in an admonition is Markdown and is read as such.
+    /// Reads `text`.
     pub(crate) fn new(text: &str) -> Self {
         let mut reader = Reader {
             text,
@@ -149,15 +146,15 @@ impl Parsed {
             block: Block::default(),
             taken: BTreeSet::new(),
         };
-        reader.read(0..text.len());
+        reader.read();
         reader.parsed
     }
 
-    /// The innermost fence around `offset` that is not an admonition.
+    /// The fence around `offset`.
     pub(crate) fn fence_around(&self, offset: usize) -> Option<&Fence> {
         self.fences
             .iter()
-            .find(|fence| !fence.is_admonition() && fence.span.contains(&offset))
+            .find(|fence| fence.span.contains(&offset))
     }
 
     /// Whether `offset` is in inline code.
@@ -175,14 +172,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn read(&mut self, part: Range<usize>) {
-        let base = part.start;
+    fn read(&mut self) {
         let mut heading: Option<(Option<String>, String)> = None;
         let mut fence: Option<Fence> = None;
         let mut autolink = false;
-        let parser = Parser::new_ext(&self.text[part.clone()], options()).into_offset_iter();
-        for (event, span) in parser {
-            let span = span.start + base..span.end + base;
+        for (event, span) in Parser::new_ext(self.text, options()).into_offset_iter() {
             match event {
                 Event::Start(Tag::CodeBlock(kind)) => {
                     self.flush();
@@ -197,9 +191,7 @@ impl Reader<'_> {
                     });
                 }
                 Event::End(TagEnd::CodeBlock) => {
-                    if let Some(fence) = fence.take() {
-                        self.finish_fence(fence);
-                    }
+                    self.parsed.fences.extend(fence.take());
                 }
                 Event::Text(_) if fence.is_some() => {
                     if let Some(fence) = &mut fence {
@@ -269,6 +261,13 @@ impl Reader<'_> {
                         self.parsed.ids.insert(id);
                     }
                 }
+                Event::Start(Tag::BlockQuote(None)) => {
+                    self.flush();
+                    let quoted = self.text[span.clone()].trim_start_matches(['>', ' ']);
+                    if quoted.starts_with("[!") {
+                        self.parsed.unknown_admonitions.push(span.start);
+                    }
+                }
                 Event::Start(Tag::HtmlBlock) => {
                     self.flush();
                     self.parsed.html.push(span);
@@ -306,20 +305,6 @@ impl Reader<'_> {
         if !self.block.text.is_empty() {
             self.parsed.words += self.block.text.split_whitespace().count();
             self.parsed.blocks.push(std::mem::take(&mut self.block));
-        }
-    }
-
-    fn finish_fence(&mut self, fence: Fence) {
-        let admonition = fence.is_admonition().then(|| fence.content.clone());
-        if admonition.is_some() {
-            // The title is read by readers too, without the marks around it.
-            let title = fence.info.replace('"', " ");
-            self.block.push(&title, &fence.span, self.text);
-            self.flush();
-        }
-        self.parsed.fences.push(fence);
-        if let Some(content) = admonition {
-            self.read(content);
         }
     }
 
@@ -420,16 +405,13 @@ mod tests {
     }
 
     #[test]
-    fn an_admonition_is_markdown() {
-        let text =
-            "```admonish note title=\"Mind\"\nSee [x](y.md) and `z`.\n\n~~~text\nraw\n~~~\n```\n";
-        let parsed = Parsed::new(text);
-        assert_eq!(parsed.links[0].target, "y.md");
-        assert_eq!(parsed.fences.len(), 2);
-        let raw = text.find("raw").unwrap();
-        assert_eq!(parsed.fence_around(raw).unwrap().language(), "text");
-        assert!(parsed.fence_around(text.find("See").unwrap()).is_none());
-        assert!(parsed.in_inline_code(text.find('z').unwrap()));
+    fn an_admonition_that_mdbook_does_not_know_is_found() {
+        let known = "> [!WARNING]\n> See [x](y.md) and `z`.\n\n> A quotation.\n";
+        assert!(Parsed::new(known).unknown_admonitions.is_empty());
+        assert_eq!(Parsed::new(known).links[0].target, "y.md");
+        for unknown in ["> [!WARN]\n> x\n", "> [!WARNING] Title\n> x\n"] {
+            assert_eq!(Parsed::new(unknown).unknown_admonitions, [0], "{unknown}");
+        }
     }
 
     #[test]

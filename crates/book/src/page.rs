@@ -368,7 +368,7 @@ impl Page {
                 misplaced(
                     name,
                     at,
-                    "the directive alone on its line, unindented, outside code and admonitions",
+                    "the directive alone on its line, unindented, outside code",
                     "something beside it",
                 );
             }
@@ -417,12 +417,7 @@ impl Page {
 
     /// The rules about code: where it comes from, and that its language is said.
     pub(crate) fn check_fences(&self, failures: &mut Vec<Failure>) {
-        for fence in self
-            .parsed
-            .fences
-            .iter()
-            .filter(|fence| !fence.is_admonition())
-        {
+        for fence in &self.parsed.fences {
             self.check_fence(fence, failures);
         }
         for at in &self.parsed.raw_code {

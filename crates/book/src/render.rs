@@ -336,12 +336,7 @@ impl<'a> Book<'a> {
         ids: &mut BTreeSet<String>,
         edits: &mut Vec<(Range<usize>, String)>,
     ) {
-        for fence in page
-            .parsed
-            .fences
-            .iter()
-            .filter(|fence| !fence.is_admonition())
-        {
+        for fence in &page.parsed.fences {
             let included = page
                 .directives
                 .iter()

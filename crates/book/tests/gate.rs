@@ -165,9 +165,9 @@ const ON_PAGES: &[Fault] = &[
     },
     Fault {
         file: ADDS,
-        from: "admonish note title=\"Mind\"",
-        to: "admonish note title=Mind\"",
-        found: &[(Kind::AdmonitionMalformed, "admonish", ADDS, 25)],
+        from: "> [!NOTE]",
+        to: "> [!HINT]",
+        found: &[(Kind::AdmonitionMalformed, "admonition", ADDS, 25)],
     },
     Fault {
         file: ADDS,
@@ -291,7 +291,7 @@ const ON_PAGES: &[Fault] = &[
         ],
     ),
     note(
-        "\n{{version mdbook-admonish}}\n",
+        "\n{{version nothing}}\n",
         &[(Kind::DirectiveMalformed, "version", NOTES, 5)],
     ),
     note(
@@ -331,11 +331,7 @@ const ON_PAGES: &[Fault] = &[
         &[(Kind::UnclaimedNumber, "3 copies", NOTES, 5)],
     ),
     note(
-        "\n```admonish note title=\"It plans 768 bytes\"\nx\n```\n",
-        &[(Kind::UnclaimedNumber, "768 bytes", NOTES, 5)],
-    ),
-    note(
-        "\n```admonish note\nIt plans 768 bytes.\n```\n",
+        "\n> [!NOTE]\n> It plans 768 bytes.\n",
         &[(Kind::UnclaimedNumber, "768 bytes", NOTES, 6)],
     ),
     note(
@@ -384,7 +380,7 @@ const NO_FAULTS: &[&str] = &[
     "\n<!-- 768 bytes, 0x10 -->\n",
     "\n```python\n{{#include ../listings/adds/whole.py}}\n```\n",
     "\nSee [there](index.md#claim-adds.exact), [here](#notes) and [it](recipes/adds.md#listing-adds), [x](recipes/adds.md#gpu-2).\n",
-    "\n```admonish tip\nAn admonition with `code`.\n```\n",
+    "\n> [!TIP]\n> An admonition with `code`.\n",
 ];
 
 /// The sample's pages, what its listings showed, and a folder with its files for the includes.
@@ -590,7 +586,7 @@ fn a_page_shows_what_the_runs_showed() {
         ),
         (
             "recipes/adds",
-            "class=\"admonition admonish-note\" role=\"note\"",
+            "<blockquote class=\"blockquote-tag blockquote-tag-note\">",
         ),
     ] {
         let html = sample.read(&format!("book/{page}.html"));

@@ -9,7 +9,9 @@ def init(self: PropagateDevicePass, *args: object, **kwargs: object) -> None:
     try:
         _init(self, *args, **kwargs)
     except ValueError as error:
-        raise ValueError(str(error).replace("only meaningful", "of use only")) from error
+        raise ValueError(
+            str(error).replace("only meaningful", "of use only")
+        ) from error
 
 
 PropagateDevicePass.__init__ = init
