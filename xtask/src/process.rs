@@ -144,6 +144,34 @@ pub fn run(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
+/// The same, with `prefix` before each line of its output.
+pub fn run_prefixed(command: &mut Command, prefix: &str) -> Result<(), Failure> {
+    let status = each_line(command, |line| eprintln!("{prefix} {line}"))?;
+    match outcome(status) {
+        None => Ok(()),
+        Some(how) => Err(Failure::check(format!("{how} from `{}`", shown(command)))),
+    }
+}
+
+/// Runs a command and hands over each line of its output.
+fn each_line(command: &mut Command, mut each: impl FnMut(&str)) -> Result<ExitStatus, Failure> {
+    let broken = |error: std::io::Error| {
+        Failure::environment(format!("cannot read a child's output: {error}"))
+    };
+    let (reader, writer) = std::io::pipe().map_err(broken)?;
+    command
+        .stdout(writer.try_clone().map_err(broken)?)
+        .stderr(writer);
+    let child = command.spawn();
+    // The command holds the pipe's writing end; without this the reading below would never end.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.map_err(|error| cannot_start(command, &error))?;
+    for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
+        each(String::from_utf8_lossy(&line).trim_end());
+    }
+    child.wait().map_err(broken)
+}
+
 /// Runs a short command and returns what it prints, trimmed; `None` if it cannot be run or fails.
 pub fn ask(command: &mut Command) -> Option<String> {
     let output = command.stderr(Stdio::null()).output().ok()?;
@@ -164,34 +192,18 @@ pub fn run_watched(
     task: &Task,
     mut each: impl FnMut(&str),
 ) -> Result<(), Failure> {
-    let broken = |error: std::io::Error| {
-        Failure::environment(format!("cannot read a child's output: {error}"))
-    };
-    let (reader, writer) = std::io::pipe().map_err(broken)?;
-    command
-        .stdout(writer.try_clone().map_err(broken)?)
-        .stderr(writer);
-    let child = command.spawn();
-    // The command holds the pipe's writing end; without this the reading below would never end.
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = child.map_err(|error| cannot_start(command, &error))?;
     let mut tail = std::collections::VecDeque::new();
-    for line in BufReader::new(reader).split(b'\n').map_while(Result::ok) {
-        let line = String::from_utf8_lossy(&line).trim_end().to_owned();
+    let status = each_line(command, |line| {
         if line.starts_with('{') {
-            each(&line);
-            continue;
+            each(line);
+        } else if !line.is_empty() {
+            task.says(line);
+            tail.push_back(line.to_owned());
+            if tail.len() > TAIL {
+                tail.pop_front();
+            }
         }
-        if line.is_empty() {
-            continue;
-        }
-        task.says(&line);
-        tail.push_back(line);
-        if tail.len() > TAIL {
-            tail.pop_front();
-        }
-    }
-    let status = child.wait().map_err(broken)?;
+    })?;
     match outcome(status) {
         None => Ok(()),
         Some(how) => {

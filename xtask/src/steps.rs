@@ -3,10 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::process::{Group, ask, run, shown};
+use crate::process::{Group, ask, run, run_prefixed, shown};
 use crate::terminal::{bold, dim, elapsed, green, red};
 use crate::workspace::Workspace;
 use crate::{book, setup};
@@ -18,10 +19,15 @@ struct Step {
     summary: &'static str,
     /// The step that runs this one too: named, this one runs alone; not named, it is not run twice.
     part_of: Option<&'static str>,
+    /// The step that leaves a processor idle meanwhile: where both are asked for, this one runs beside it.
+    beside: Option<&'static str>,
     /// Whether it needs what `setup` installs.
     needs_setup: bool,
     run: Run,
 }
+
+/// A step, how long it took, and all that went wrong.
+type Checked = (&'static Step, Duration, Vec<Failure>);
 
 /// How a step is run.
 enum Run {
@@ -37,6 +43,7 @@ const STEPS: &[Step] = &[
         name: "fmt",
         summary: "the Rust code is formatted",
         part_of: None,
+        beside: None,
         needs_setup: false,
         run: Run::Cargo(&["fmt", "--all", "--check", "--message-format", "short"]),
     },
@@ -44,6 +51,7 @@ const STEPS: &[Step] = &[
         name: "python",
         summary: "the Python code: ruff, mypy, pytest",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Function(python),
     },
@@ -51,6 +59,7 @@ const STEPS: &[Step] = &[
         name: "clippy",
         summary: "no lint anywhere in the Rust code",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&[
             "clippy",
@@ -65,6 +74,7 @@ const STEPS: &[Step] = &[
         name: "doc",
         summary: "the crates' documentation builds, with no broken link",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&[
             "doc",
@@ -78,6 +88,7 @@ const STEPS: &[Step] = &[
         name: "book",
         summary: "the proof: the book verifies, builds, and its pages are whole",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Function(|workspace, _| book::build(workspace, None).err().into_iter().collect()),
     },
@@ -85,6 +96,7 @@ const STEPS: &[Step] = &[
         name: "rust",
         summary: "every Rust test; the steps below are its parts",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--workspace", "--no-fail-fast"]),
     },
@@ -92,6 +104,7 @@ const STEPS: &[Step] = &[
         name: "listings",
         summary: "each listing runs, claims what it shows and prints what the page says",
         part_of: Some("rust"),
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--package", "tests", "--test", "listings"]),
     },
@@ -99,6 +112,7 @@ const STEPS: &[Step] = &[
         name: "ui",
         summary: "what must not compile does not, with the message that the page shows",
         part_of: Some("rust"),
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--package", "ui"]),
     },
@@ -106,6 +120,7 @@ const STEPS: &[Step] = &[
         name: "device",
         summary: "every fault that can be planted in the device makes its tests fail",
         part_of: None,
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&[
             "test",
@@ -122,20 +137,24 @@ const STEPS: &[Step] = &[
         name: "snippets",
         summary: "the Rust blocks on the pages compile and run (skeptic)",
         part_of: Some("rust"),
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--package", "snippets", "--no-fail-fast"]),
     },
     Step {
         name: "drift",
         summary: "every planted fault is caught, and by the right failure",
-        part_of: Some("rust"),
+        part_of: None,
+        beside: Some("rust"),
         needs_setup: true,
-        run: Run::Cargo(&["test", "--package", "tests", "--test", "drift"]),
+        // Of the whole workspace, so that nothing is built with other features.
+        run: Run::Cargo(&["test", "--workspace", "--test", "drift"]),
     },
     Step {
         name: "site",
         summary: "the site in a real browser: accessible, light, no request to others",
         part_of: Some("rust"),
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--package", "tests", "--test", "site"]),
     },
@@ -177,27 +196,29 @@ pub fn test(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> 
         setup::ensure(workspace)?;
     }
     let group = Group::start(&workspace.root)?;
+    let named = |name| steps.iter().any(|step| step.name == name);
     let mut results = Vec::new();
-    for (index, step) in steps.iter().enumerate() {
-        eprintln!(
-            "\n{} {}",
-            bold(&format!("[{}/{}] {}", index + 1, steps.len(), step.name)),
-            dim(step.summary)
-        );
-        let start = Instant::now();
-        let failures = step.check(workspace, &group);
-        let time = start.elapsed();
-        let word = if failures.is_empty() {
-            green("ok")
-        } else {
-            red("FAILED")
-        };
-        eprintln!(
-            "{word} {} {}",
-            step.name,
-            dim(&format!("({})", elapsed(time)))
-        );
-        results.push((*step, time, failures));
+    for step in steps.iter().filter(|step| !step.beside.is_some_and(named)) {
+        let beside = steps.iter().find(|other| other.beside == Some(step.name));
+        step.announce(results.len(), steps.len());
+        if let Some(beside) = beside {
+            beside.announce(results.len() + 1, steps.len());
+            // Else the two would build at once, and wait for each other's locks. What does not compile, `check` says.
+            let _ = run(group
+                .cargo()
+                .args(["test", "--workspace", "--no-run", "--quiet"]));
+        }
+        let (result, other) = thread::scope(|scope| {
+            let other = beside.map(|beside| {
+                let group = &group;
+                scope.spawn(move || beside.timed(|step| step.check_beside(group)))
+            });
+            let result = step.timed(|step| step.check(workspace, &group));
+            let other = other.map(|other| other.join().expect("a step does not panic"));
+            (result, other)
+        });
+        results.push(result);
+        results.extend(other);
     }
     report(&results)
 }
@@ -237,6 +258,37 @@ fn chosen(arguments: &[String]) -> Result<Vec<&'static Step>, Failure> {
 }
 
 impl Step {
+    fn announce(&self, before: usize, of: usize) {
+        let number = bold(&format!("[{}/{of}] {}", before + 1, self.name));
+        eprintln!("\n{number} {}", dim(self.summary));
+    }
+
+    fn timed(&'static self, check: impl FnOnce(&Self) -> Vec<Failure>) -> Checked {
+        let start = Instant::now();
+        let failures = check(self);
+        let time = start.elapsed();
+        let word = if failures.is_empty() {
+            green("ok")
+        } else {
+            red("FAILED")
+        };
+        let took = dim(&format!("({})", elapsed(time)));
+        eprintln!("{word} {} {took}", self.name);
+        (self, time, failures)
+    }
+
+    /// The same as [`check`](Self::check) while another step prints too: each line starts with the step's name.
+    fn check_beside(&self, group: &Group) -> Vec<Failure> {
+        let Run::Cargo(arguments) = self.run else {
+            unreachable!("a step that runs beside another is a cargo command");
+        };
+        let prefix = dim(&format!("{} |", self.name));
+        run_prefixed(group.cargo().args(arguments), &prefix)
+            .err()
+            .into_iter()
+            .collect()
+    }
+
     fn check(&self, workspace: &Workspace, group: &Group) -> Vec<Failure> {
         match self.run {
             Run::Cargo(arguments) => {
@@ -253,7 +305,7 @@ impl Step {
 }
 
 /// The last lines: times, every failure with its command, and the count alone on the last one.
-fn report(results: &[(&Step, Duration, Vec<Failure>)]) -> Result<(), Failure> {
+fn report(results: &[Checked]) -> Result<(), Failure> {
     eprintln!();
     for (step, time, failures) in results {
         let word = if failures.is_empty() {
@@ -399,8 +451,8 @@ mod tests {
             let times = all.iter().filter(|name| **name == step.name).count();
             assert_eq!(times, usize::from(step.part_of.is_none()), "{}", step.name);
         }
-        assert_eq!(names(&["drift", "rust", "fmt", "fmt"]), ["fmt", "rust"]);
-        assert_eq!(names(&["drift", "listings"]), ["listings", "drift"]);
+        assert_eq!(names(&["site", "rust", "fmt", "fmt"]), ["fmt", "rust"]);
+        assert_eq!(names(&["site", "listings"]), ["listings", "site"]);
     }
 
     #[test]
@@ -415,6 +467,18 @@ mod tests {
                     step.name
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_step_beside_another_is_a_cargo_command() {
+        for step in STEPS.iter().filter(|step| step.beside.is_some()) {
+            assert!(matches!(step.run, Run::Cargo(_)), "{}", step.name);
+            assert!(
+                STEPS.iter().any(|other| Some(other.name) == step.beside),
+                "{}",
+                step.name
+            );
         }
     }
 
