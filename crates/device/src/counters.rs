@@ -1,5 +1,7 @@
 //! What a device has done so far.
 
+use serde::{Deserialize, Serialize};
+
 /// What a device has done since the process started. Take one before and one after, and ask for the difference with
 /// [`since`](Self::since).
 ///
@@ -41,7 +43,8 @@ pub struct Counters {
 }
 
 /// Copies in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Copies {
     /// How many.
     pub calls: u64,

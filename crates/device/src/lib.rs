@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![allow(unsafe_code)]
 
+mod c;
 mod counters;
 mod delegate;
 mod device;
@@ -14,6 +15,7 @@ mod operators;
 mod plan;
 mod probe;
 pub mod recipe;
+mod report;
 
 pub use counters::{Copies, Counters};
 pub use device::{Buffer, Device, Element, Policy, Seen};
@@ -22,3 +24,4 @@ pub use fault::PLANTED_FAULTS;
 pub use fence::POISON;
 pub use install::install;
 pub use log::{LogLine, Origin};
+pub use report::{ErrorLine, Report};

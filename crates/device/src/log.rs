@@ -12,6 +12,7 @@ use std::{
 };
 
 use executorch_device::{Code, LogLevel};
+use serde::{Deserialize, Serialize};
 
 /// The most lines kept; older ones are dropped. A program that nobody asks for its log must not grow.
 const MOST: usize = 4096;
@@ -35,7 +36,8 @@ pub struct LogLine {
 }
 
 /// Who produced a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// ExecuTorch's runtime: a reader meets this text.
     Runtime,

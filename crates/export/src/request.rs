@@ -28,6 +28,10 @@ pub enum Request {
 pub enum Model {
     /// `a + b`, two 8×8 float32 (256 bytes each).
     Add,
+    /// [`Add`](Self::Add), exported for 2 to 8 rows; its eager call has 8.
+    AddDynamic,
+    /// Two methods: `encode` is `a + b`, `decode` is `a + b + b`, each with the inputs of [`Add`](Self::Add).
+    TwoMethods,
     /// Linear 8 → 16, ReLU, linear 16 → 4 on one 8×8 float32; its weights lie in `aoti_cuda_blob.ptd`.
     Mlp,
 }
@@ -38,6 +42,8 @@ impl Model {
     pub fn name(self) -> &'static str {
         match self {
             Self::Add => "add",
+            Self::AddDynamic => "add_dynamic",
+            Self::TwoMethods => "two_methods",
             Self::Mlp => "mlp",
         }
     }

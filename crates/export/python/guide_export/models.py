@@ -4,17 +4,19 @@ Weights and inputs are small multiples of 1/8, so that every float32 sum is exac
 bit for bit, in whatever order it was summed.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 
 @dataclass(frozen=True)
 class Example:
-    """A model and the inputs that it is exported with."""
+    """A method: its model, the inputs that it is exported with, and which of their sizes may differ in a run."""
 
     model: torch.nn.Module
     inputs: tuple[torch.Tensor, ...]
+    dynamic_shapes: dict[str, Any] = field(default_factory=dict)
 
 
 class Add(torch.nn.Module):
@@ -22,6 +24,13 @@ class Add(torch.nn.Module):
 
     def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a + b
+
+
+class Add3(torch.nn.Module):
+    """`a + b + b`."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return a + b + b
 
 
 class Mlp(torch.nn.Module):
@@ -45,10 +54,18 @@ def eighths(*sizes: int, step: int) -> torch.Tensor:
     return ((torch.arange(numel) * step + step) % 17 - 8).to(torch.float32).reshape(sizes) / 8
 
 
-def build(name: str) -> Example:
-    """The model `name`, fresh: an export may change what it is given."""
-    if name == "add":
-        return Example(Add(), (eighths(8, 8, step=3), eighths(8, 8, step=5)))
-    if name == "mlp":
-        return Example(Mlp(), (eighths(8, 8, step=3),))
-    raise ValueError(f"no model `{name}`: there are `add` and `mlp`")
+def build(name: str) -> dict[str, Example]:
+    """The methods of the model `name`, fresh: an export may change what it is given."""
+    inputs = (eighths(8, 8, step=3), eighths(8, 8, step=5))
+    match name:
+        case "add":
+            return {"forward": Example(Add(), inputs)}
+        case "add_dynamic":
+            rows = torch.export.Dim("rows", min=2, max=8)
+            return {"forward": Example(Add(), inputs, {"a": {0: rows}, "b": {0: rows}})}
+        case "two_methods":
+            return {"encode": Example(Add(), inputs), "decode": Example(Add3(), inputs)}
+        case "mlp":
+            return {"forward": Example(Mlp(), inputs[:1])}
+        case _:
+            raise ValueError(f"no model `{name}`: there are `add`, `add_dynamic`, `two_methods` and `mlp`")

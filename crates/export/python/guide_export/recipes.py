@@ -52,12 +52,18 @@ def from_recipe(path: Path, name: str) -> tuple[ExecutorchProgramManager, Called
 
 def from_config(name: str, given: dict[str, Any]) -> tuple[ExecutorchProgramManager, Called]:
     """The model `name`, whole on the device, with the given `ExecutorchBackendConfig`."""
-    example = models.build(name)
-    partitioner = CudaPartitioner([CudaBackend.generate_method_name_compile_spec("forward")])
-    program = to_edge_transform_and_lower(
-        torch.export.export(example.model, example.inputs), partitioner=[partitioner]
-    ).to_executorch(config.backend_config(given))
-    return program, {"forward": (example.model, example.inputs)}
+    examples = models.build(name)
+    exported = {
+        method: torch.export.export(example.model, example.inputs, dynamic_shapes=example.dynamic_shapes or None)
+        for method, example in examples.items()
+    }
+    partitioners = {
+        method: [CudaPartitioner([CudaBackend.generate_method_name_compile_spec(method)])] for method in examples
+    }
+    program = to_edge_transform_and_lower(exported, partitioner=partitioners).to_executorch(
+        config.backend_config(given)
+    )
+    return program, {method: (example.model, example.inputs) for method, example in examples.items()}
 
 
 def _defined(recipe: dict[str, Any], name: str, path: Path) -> Any:

@@ -1,0 +1,17 @@
+// The device that stands in for a GPU, for callers in C++ and other languages: libdevice.so. See ../src/c.rs.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+// Registers allocator, delegate and log with ExecuTorch, and loads its kernels. Null, or why it did not work.
+const char* guide_device_install();
+// Whether ExecuTorch's copies accept a pointer on the wrong side; they refuse it otherwise.
+void guide_device_accept(bool accept);
+// A block of `len` floats with these values, or unwritten if `values` is null. Null if there is no memory. Never freed.
+void* guide_device_allocate(const float* values, size_t len);
+// Waits for queued work and copies `len` floats to the host. False if they are in no live block.
+bool guide_device_read(const void* source, size_t len, float* values);
+// What happened since the last report, as one line of JSON that lives until the next: `device::Report`.
+const char* guide_device_report();
+}
