@@ -163,11 +163,16 @@ fn execution(
 fn failed(seen: &Observation, failure: &Failure) -> (Outcome, Origin) {
     let call = seen.call;
     let mut log: Vec<Line> = seen.report.errors.iter().map(line).collect();
-    if let Some(exception) = &failure.exception
+    // After the text PyTorch's own exceptions have the C++ frames that they came through.
+    let exception = failure.exception.as_deref().map(|text| {
+        let end = text.find("\nException raised from ");
+        normal(&text[..end.unwrap_or(text.len())])
+    });
+    if let Some(exception) = &exception
         && log.is_empty()
         && exception.contains("NVIDIA driver")
     {
-        let exception = normal(exception);
+        let exception = exception.clone();
         return (Outcome::NeedsAGpu { call, exception }, Origin::Runtime);
     }
     if let Some(refusal) = &failure.refusal {
@@ -184,7 +189,7 @@ fn failed(seen: &Observation, failure: &Failure) -> (Outcome, Origin) {
     let outcome = Outcome::Failed {
         call,
         code: failure.code.map(|code| format!("{code:#x}")),
-        exception: failure.exception.as_deref().map(normal),
+        exception,
         log,
     };
     (outcome, origin)

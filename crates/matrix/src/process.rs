@@ -12,7 +12,25 @@ use crate::judge::End;
 use crate::observe::{Case, Observation};
 use crate::{Caller, Error};
 
-/// What runs one caller's cases, one after the other, each in a process of its own.
+/// What a caller is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Language {
+    Rust,
+    Cpp,
+    Python,
+}
+
+impl Language {
+    pub(crate) fn of(caller: Caller) -> Self {
+        match caller {
+            Caller::Rust | Caller::RustPublic => Self::Rust,
+            Caller::Cpp => Self::Cpp,
+            Caller::PythonRuntime | Caller::PythonLoad => Self::Python,
+        }
+    }
+}
+
+/// What runs one language's cases, one after the other, each in a process of its own.
 pub(crate) enum Runner {
     /// This program, started for each case.
     Rust(PathBuf),
@@ -36,17 +54,17 @@ struct Ended {
 }
 
 impl Runner {
-    pub(crate) fn new(caller: Caller) -> Result<Self, Error> {
+    pub(crate) fn new(language: Language) -> Result<Self, Error> {
         let own = env::current_exe().map_err(Error::io("/proc/self/exe"))?;
         let library = || library(&own);
-        let command = match caller {
-            Caller::Rust | Caller::RustPublic => return Ok(Self::Rust(own)),
-            Caller::Cpp => {
+        let command = match language {
+            Language::Rust => return Ok(Self::Rust(own)),
+            Language::Cpp => {
                 let mut command = Command::new(env!("CPP_CALLER"));
                 command.arg(library()?);
                 command
             }
-            Caller::PythonRuntime | Caller::PythonLoad => {
+            Language::Python => {
                 let root = Path::new(env!("CARGO_MANIFEST_DIR"));
                 let mut command = Command::new(root.join("../../.venv/bin/python"));
                 command

@@ -11,7 +11,7 @@ use export::{Exported, Request};
 
 use crate::judge::{Expected, judge};
 use crate::observe::{COLUMNS, Case};
-use crate::process::Runner;
+use crate::process::{Language, Runner};
 use crate::schema::{Answer, Export, Matrix, Plan, Run};
 use crate::{Caller, Error, Key, Policy, Program, Settings};
 
@@ -82,20 +82,21 @@ impl Sweep<'_> {
 
     /// Runs all cases: by cell, under each policy.
     fn run(&self, cases: Vec<(Case, &Expected)>) -> Result<Vec<(Key, [Run; 2])>, Error> {
-        // By caller, so that a caller's processes are started once.
-        let mut by_caller: BTreeMap<Caller, Vec<(Case, &Expected)>> = BTreeMap::new();
+        // By language, so that each worker starts a language's program once.
+        let mut by_language: BTreeMap<Language, Vec<(Case, &Expected)>> = BTreeMap::new();
         let total = cases.len();
         for case in cases {
-            by_caller.entry(case.0.key.caller).or_default().push(case);
+            let language = Language::of(case.0.key.caller);
+            by_language.entry(language).or_default().push(case);
         }
         let done = AtomicUsize::new(0);
         let mut runs = BTreeMap::new();
-        for (caller, cases) in &by_caller {
+        for (language, cases) in &by_language {
             let next = AtomicUsize::new(0);
             let stop = AtomicBool::new(false);
             let results = Mutex::new(Vec::new());
             let work = || {
-                let mut runner = match Runner::new(*caller) {
+                let mut runner = match Runner::new(*language) {
                     Ok(runner) => runner,
                     Err(error) => {
                         lock(&results).push((usize::MAX, Err(error)));
@@ -116,7 +117,7 @@ impl Sweep<'_> {
                     stop.fetch_or(run.is_err(), Ordering::Relaxed);
                     lock(&results).push((index, run));
                     let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                    (self.progress)(*caller, done, total);
+                    (self.progress)(case.key.caller, done, total);
                 }
             };
             let workers = thread::available_parallelism()

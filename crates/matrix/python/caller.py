@@ -1,0 +1,179 @@
+"""The callers in Python: `executorch.runtime.Runtime`, and `_load_for_executorch`.
+
+Reads a case a line from standard input and forks for each, so that a case may end its process and PyTorch is imported
+once; says what it saw as lines of JSON, after each call. See `../src/observe.rs`.
+
+Argument: the path of libdevice.so, the device that stands in for a GPU.
+"""
+
+import ctypes
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from executorch.extension.pybindings.portable_lib import _load_for_executorch
+from executorch.runtime import Runtime
+
+COLUMNS = 8
+SECONDS = 60
+"""More than any case takes."""
+
+
+def load_device(path: str) -> ctypes.CDLL:
+    """Allocator and delegate. The bindings above have loaded `libexecutorch.so`, which both then share, and taken over
+    its log, which this takes from them.
+    """
+    library = ctypes.CDLL(path)
+    library.guide_device_install.restype = ctypes.c_char_p
+    library.guide_device_accept.argtypes = [ctypes.c_bool]
+    library.guide_device_accept.restype = None
+    library.guide_device_allocate.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    library.guide_device_allocate.restype = ctypes.c_void_p
+    library.guide_device_read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
+    library.guide_device_read.restype = ctypes.c_bool
+    library.guide_device_report.restype = ctypes.c_char_p
+    return library
+
+
+device = load_device(sys.argv[1])
+
+answers = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+os.dup2(2, 1)  # whatever a library prints
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case, as the sweep asks for it."""
+
+    pte: str
+    method: str
+    inputs: str
+    output: str
+    policy: str
+    caller: str
+    first_rows: str
+    second_rows: str
+    values: str
+    maker: str
+
+
+def say(
+    call: str, failure: Exception | None, given: Sequence[torch.Tensor] = (), result: torch.Tensor | None = None
+) -> None:
+    """One observation."""
+    exception = failure and f"{type(failure).__name__}: {failure}"
+    observation = {
+        "call": call,
+        "failure": exception and {"exception": exception},
+        "given": [tensor.data_ptr() for tensor in given],
+        "report": json.loads(device.guide_device_report()),
+        "result": None if result is None else describe(result),
+    }
+    answers.write(json.dumps(observation) + "\n")
+
+
+def describe(tensor: torch.Tensor) -> dict[str, Any]:
+    """A result, read where it is; no `bits` where the host cannot read it."""
+    numel = tensor.numel()
+    bits = (ctypes.c_uint32 * numel)()
+    on_device = device.guide_device_read(tensor.data_ptr(), numel, bits)
+    readable = on_device or tensor.device.type == "cpu"
+    if readable and not on_device:
+        ctypes.memmove(bits, tensor.contiguous().data_ptr(), 4 * numel)
+    return {
+        "data": tensor.data_ptr(),
+        "sizes": list(tensor.shape),
+        "on_device": on_device,
+        "bits": list(bits) if readable else None,
+    }
+
+
+def tensors(case: Case, keep: list[object]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """The inputs of both executions. `keep` holds what they point to."""
+    floats = memoryview(Path(case.values).read_bytes()).cast("f")
+    made = []
+    for rows in (int(case.first_rows), int(case.second_rows)):
+        size = rows * COLUMNS
+        pair = []
+        for _ in range(2):
+            values, floats = floats[:size], floats[size:]
+            pair.append(place(torch.tensor(values.tolist()).reshape(rows, COLUMNS), case, keep))
+        made.append((pair[0], pair[1]))
+    return made
+
+
+def place(host: torch.Tensor, case: Case, keep: list[object]) -> torch.Tensor:
+    """The values of `host`, where the case wants them."""
+    match case.inputs:
+        case "host-tensor":
+            return host
+        case "device-tensor":
+            # Without a driver PyTorch makes no device tensor. ExecuTorch does: a result that stays on the device.
+            maker = _load_for_executorch(case.maker)
+            keep.append(maker)
+            return maker.forward([host, torch.zeros_like(host)], clone_outputs=False)[0]
+        case "device-as-cpu":
+            address = device.guide_device_allocate(host.data_ptr(), host.numel())
+            memory = (ctypes.c_float * host.numel()).from_address(address)
+            return torch.frombuffer(memory, dtype=torch.float32).reshape(host.shape)
+        case other:
+            raise ValueError(f"no such inputs: {other}")
+
+
+def load(case: Case) -> Callable[[Sequence[torch.Tensor]], Sequence[Any]]:
+    """The method, as its caller calls it."""
+    if case.caller == "python-runtime":
+        method = Runtime.get().load_program(case.pte).load_method(case.method)
+        assert method is not None
+        return method.execute
+    module = _load_for_executorch(case.pte)
+    clone = case.output != "clone-outputs-false"
+    return lambda inputs: module.run_method(case.method, inputs, clone_outputs=clone)
+
+
+def run(case: Case) -> None:
+    """Both executions."""
+    if why := device.guide_device_install():
+        raise RuntimeError(why.decode())
+    keep: list[object] = []
+    inputs = tensors(case, keep)
+    device.guide_device_accept(case.policy == "accept")
+    device.guide_device_report()
+    try:
+        method = load(case)
+    except Exception as error:
+        return say("load", error)
+    say("load", None)
+    for given in inputs:
+        try:
+            outputs = method(given)
+        except Exception as error:
+            say("execute", error, given)
+        else:
+            keep.append(outputs)
+            say("execute", None, given, outputs[0])
+    return None
+
+
+def main() -> None:
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(SECONDS)
+            try:
+                run(Case(*line.rstrip("\n").split("\t")))
+            except BaseException as error:
+                print(f"caller in Python: {error!r}", file=sys.stderr, flush=True)
+                os._exit(2)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        answers.write(json.dumps({"ended": os.waitstatus_to_exitcode(status)}) + "\n")
+
+
+main()
