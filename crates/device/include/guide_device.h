@@ -10,7 +10,9 @@ const char* guide_device_install();
 void guide_device_accept(bool accept);
 // A block of `len` floats with these values, or unwritten if `values` is null. Null if there is no memory. Never freed.
 void* guide_device_allocate(const float* values, size_t len);
-// Waits for queued work and copies `len` floats to the host. False if they are in no live block.
+// Waits for all queued work.
+void guide_device_synchronize();
+// Copies `len` floats to the host, without waiting. False, and nothing copied, if they are in no live block.
 bool guide_device_read(const void* source, size_t len, float* values);
 // What happened since the last report, as one line of JSON that lives until the next: `device::Report`.
 const char* guide_device_report();

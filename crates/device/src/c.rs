@@ -65,8 +65,15 @@ pub unsafe extern "C" fn guide_device_allocate(values: *const f32, len: usize) -
     address.cast()
 }
 
-/// Waits for all queued work, then copies `len` floats at `source` to `values`. False, and nothing copied, if they are in
-/// no live block.
+/// [`Device::synchronize`].
+#[unsafe(no_mangle)]
+pub extern "C" fn guide_device_synchronize() {
+    // The fenced device has no error here.
+    let _ = device().map(|device| device.synchronize());
+}
+
+/// [`Device::read`]: copies `len` floats at `source` to `values`, without waiting for queued work. False, and nothing
+/// copied, if they are in no live block.
 ///
 /// # Safety
 ///
@@ -77,10 +84,7 @@ pub unsafe extern "C" fn guide_device_read(
     len: usize,
     values: *mut f32,
 ) -> bool {
-    let read = device().and_then(|device| {
-        device.synchronize().ok()?;
-        device.read::<f32>(source.cast(), len).ok()
-    });
+    let read = device().and_then(|device| device.read::<f32>(source.cast(), len).ok());
     let Some(read) = read else { return false };
     // SAFETY: the caller's promise; the vector is its own memory.
     unsafe { values.copy_from_nonoverlapping(read.as_ptr(), len) };

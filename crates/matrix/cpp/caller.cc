@@ -37,6 +37,7 @@ struct Library {
   decltype(&guide_device_install) install;
   decltype(&guide_device_accept) accept;
   decltype(&guide_device_allocate) allocate;
+  decltype(&guide_device_synchronize) synchronize;
   decltype(&guide_device_read) read;
   decltype(&guide_device_report) report;
 };
@@ -68,6 +69,7 @@ Library load(const char* path) {
   find(library, "guide_device_install", made.install);
   find(library, "guide_device_accept", made.accept);
   find(library, "guide_device_allocate", made.allocate);
+  find(library, "guide_device_synchronize", made.synchronize);
   find(library, "guide_device_read", made.read);
   find(library, "guide_device_report", made.report);
   return made;
@@ -110,6 +112,7 @@ void say(
 std::string describe(const Library& device, const executorch::aten::Tensor& tensor) {
   const void* data = tensor.const_data_ptr();
   std::vector<float> values(tensor.numel());
+  device.synchronize();
   const bool on_device = device.read(data, values.size(), values.data());
   const bool readable = on_device || (tensor.device().type() == DeviceType::CPU && data != nullptr);
   if (!on_device && readable) {

@@ -35,6 +35,7 @@ def load_device(path: str) -> ctypes.CDLL:
     library.guide_device_accept.restype = None
     library.guide_device_allocate.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
     library.guide_device_allocate.restype = ctypes.c_void_p
+    library.guide_device_synchronize.restype = None
     library.guide_device_read.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
     library.guide_device_read.restype = ctypes.c_bool
     library.guide_device_report.restype = ctypes.c_char_p
@@ -82,6 +83,7 @@ def describe(tensor: torch.Tensor) -> dict[str, Any]:
     """A result, read where it is; no `bits` where the host cannot read it."""
     numel = tensor.numel()
     bits = (ctypes.c_uint32 * numel)()
+    device.guide_device_synchronize()
     on_device = device.guide_device_read(tensor.data_ptr(), numel, bits)
     readable = on_device or tensor.device.type == "cpu"
     if readable and not on_device:
@@ -143,6 +145,8 @@ def run(case: Case) -> None:
         raise RuntimeError(why.decode())
     keep: list[object] = []
     inputs = tensors(case, keep)
+    # Nothing orders the work that made the inputs before the work that will read them.
+    device.guide_device_synchronize()
     device.guide_device_accept(case.policy == "accept")
     device.guide_device_report()
     try:

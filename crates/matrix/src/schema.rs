@@ -22,8 +22,9 @@
 //! addresses, times or the machine.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use device::Copies;
@@ -379,7 +380,10 @@ impl Matrix {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
-        let mut file = tempfile::NamedTempFile::new_in(folder).map_err(Error::io(folder))?;
+        let mut file = tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o644))
+            .tempfile_in(folder)
+            .map_err(Error::io(folder))?;
         file.write_all(self.to_json().as_bytes())
             .map_err(Error::io(path))?;
         file.persist(path)
