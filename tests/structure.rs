@@ -20,6 +20,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "pte",
         ],
     ),
+    (
+        "matrix",
+        &["device", "executorch-device", "export", "proof", "pte"],
+    ),
     ("proof", &[]),
     ("pte", &[]),
     ("snippets", &["executorch-device", "pte"]),

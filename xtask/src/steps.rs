@@ -109,6 +109,13 @@ const STEPS: &[Step] = &[
         run: Run::Cargo(&["test", "--package", "tests", "--test", "listings"]),
     },
     Step {
+        name: "matrix",
+        summary: "every cell of the behaviour matrix, measured again",
+        part_of: Some("rust"),
+        needs_setup: true,
+        run: Run::Cargo(&["test", "--package", "matrix", "--test", "matrix"]),
+    },
+    Step {
         name: "ui",
         summary: "what must not compile does not, with the message that the page shows",
         part_of: Some("rust"),

@@ -1,5 +1,5 @@
-//! The device for callers in other languages: what `libdevice.so` exports. The declarations are in
-//! `include/guide_device.h`; a test compiles them.
+//! The device for callers in other languages: what `libdevice.so` exports. The declarations for C++ are
+//! in `include/guide_device.h`.
 //!
 //! Load the library before the first program is loaded, into the process that has `libexecutorch.so`, and call
 //! [`guide_device_install`]. Every other function needs that to have worked.

@@ -276,22 +276,20 @@ impl Key {
         })
     }
 
-    /// Why this cannot be written in the caller's language at all.
+    /// Why this cannot be written in the caller's language at all. (`python/caller.py` looks whether what it says of Python
+    /// is still so.)
     #[must_use]
     pub fn not_applicable(&self) -> Option<&'static str> {
-        match (self.caller, self.inputs, self.output) {
-            (Caller::RustPublic, _, Output::Device | Output::Host) => {
+        match (self.caller, self.output) {
+            (Caller::RustPublic, Output::Device | Output::Host) => {
                 Some("the crate `executorch` 0.13 has no `set_output`")
             }
-            (Caller::PythonRuntime | Caller::PythonLoad, _, Output::Device | Output::Host) => {
+            (Caller::PythonRuntime | Caller::PythonLoad, Output::Device | Output::Host) => {
                 Some("ExecuTorch's Python bindings have no `set_output`")
             }
-            (Caller::PythonRuntime, _, Output::Uncloned) => {
+            (Caller::PythonRuntime, Output::Uncloned) => {
                 Some("`Method.execute` of `executorch.runtime` has no `clone_outputs`")
             }
-            (Caller::PythonRuntime | Caller::PythonLoad, Inputs::HostAsCuda, _) => Some(
-                "PyTorch tags a tensor by the allocator that made it; DLPack, which takes the caller's word, needs an NVIDIA driver",
-            ),
             _ => None,
         }
     }

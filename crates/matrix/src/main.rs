@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
@@ -32,8 +32,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words.as_slice() {
         ["check", words @ ..] => check(words),
-        ["measure"] => measure(committed()),
-        ["measure", "--out", file] => measure(PathBuf::from(file)),
+        ["measure"] => measure(&committed()),
+        ["measure", "--out", file] => measure(Path::new(file)),
         ["show", words @ ..] if !words.is_empty() => show(&words.join(" ")),
         // For the sweep, which starts this program once for each case.
         ["case", line] => run_case(line).map(|()| true),
@@ -56,9 +56,9 @@ fn main() -> ExitCode {
     }
 }
 
-fn measure(file: PathBuf) -> Result<bool, Error> {
+fn measure(file: &Path) -> Result<bool, Error> {
     let matrix = sweep(&|_| true)?;
-    matrix.write(&file)?;
+    matrix.write(file)?;
     let cells = matrix.cells.len();
     println!(
         "{}: {cells} cells, {} of them measured, {} different answers",

@@ -120,7 +120,8 @@ pub enum Answer {
 pub struct Run {
     /// The first execution, or what prevented it.
     pub first: Execution,
-    /// The second. Absent when the first ended the process, or when loading or `set_output` failed.
+    /// The second. Absent when the first ended the process, or when what comes
+    /// before it failed: the caller then stops.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub second: Option<Execution>,
     /// Whether the second execution's result lies where the first one's did. Absent unless both gave one.
@@ -207,6 +208,8 @@ pub struct Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Call {
+    /// Making the tensors to pass. Only a failure is recorded.
+    Inputs,
     /// Loading the method.
     Load,
     /// `set_output`.
