@@ -1311,3 +1311,90 @@ fn every_planted_fault_is_noticed() {
         }
     }
 }
+
+#[test]
+fn a_report_says_what_happened_since_the_last_one() {
+    isolated(|| {
+        let gpu = device::install().unwrap();
+        let program = add("h0d0_i0o1");
+        let sum = Sum::of(&program.eager);
+        let (a, b) = (gpu.buffer(&sum.a).unwrap(), gpu.buffer(&sum.b).unwrap());
+        let mut module = load(&program);
+        module.load_method("forward").unwrap();
+        assert!(gpu.report().errors.is_empty());
+        assert_eq!(gpu.report(), device::Report::default());
+
+        let inputs = [&sum.a, &sum.b].map(|values| TensorRef::host(values, &SIZES).unwrap());
+        module.forward(&inputs).unwrap();
+        let report = gpu.report();
+        let copies = |calls, bytes| Copies { calls, bytes };
+        assert_eq!((report.h2d, report.d2h), (copies(2, 512), copies(1, 256)));
+        let seen: Vec<usize> = gpu
+            .last_call()
+            .iter()
+            .map(|seen| seen.data.addr())
+            .collect();
+        assert_eq!((seen.len(), &report.seen), (3, &seen));
+
+        // A call that does not come to the delegate leaves nothing of the one before.
+        let mut module = executorch::module::Module::new(&program.pte);
+        let inputs = [on_device(&a), on_device(&b)];
+        let refused = module.forward(&inputs.each_ref().map(IntoEValue::into_evalue));
+        assert!(refused.is_err());
+        drop(refused);
+        let report = gpu.report();
+        assert_eq!(report.seen, [0_usize; 0]);
+        let first = &report.errors[0];
+        assert_eq!(first.origin, Origin::StandIn);
+        assert!(first.message.ends_with("is device memory"), "{first:?}");
+        assert!(
+            report.errors[1..]
+                .iter()
+                .all(|line| line.origin == Origin::Runtime)
+        );
+    });
+}
+
+/// What `include/guide_device.h` declares.
+mod c {
+    use std::ffi::{c_char, c_void};
+
+    unsafe extern "C" {
+        pub safe fn guide_device_install() -> *const c_char;
+        pub safe fn guide_device_synchronize();
+        pub unsafe fn guide_device_allocate(values: *const f32, len: usize) -> *mut c_void;
+        pub unsafe fn guide_device_read(
+            source: *const c_void,
+            len: usize,
+            values: *mut f32,
+        ) -> bool;
+        pub safe fn guide_device_report() -> *const c_char;
+    }
+}
+
+#[test]
+fn callers_in_c_get_the_same_device() {
+    isolated(|| {
+        assert!(c::guide_device_install().is_null());
+        let values = [1.0_f32, 2.0, 3.0];
+        // SAFETY: three floats.
+        let block = unsafe { c::guide_device_allocate(values.as_ptr(), 3) };
+        let gpu = device::install().unwrap();
+        assert_eq!(gpu.read(block.cast::<f32>(), 3).unwrap(), values);
+        let mut read = [0.0_f32; 3];
+        c::guide_device_synchronize();
+        // SAFETY: room for three floats.
+        assert!(unsafe { c::guide_device_read(block, 3, read.as_mut_ptr()) });
+        assert_eq!(read, values);
+        // SAFETY: as above; what is read is no device memory, which is refused.
+        assert!(!unsafe { c::guide_device_read(values.as_ptr().cast(), 3, read.as_mut_ptr()) });
+        // SAFETY: null is allowed.
+        let empty = unsafe { c::guide_device_allocate(std::ptr::null(), 2) };
+        assert!(is_poison(&gpu.read(empty.cast::<f32>(), 2).unwrap()));
+
+        // SAFETY: a C string that lives until the next report.
+        let text = unsafe { std::ffi::CStr::from_ptr(c::guide_device_report()) };
+        let report: device::Report = serde_json::from_slice(text.to_bytes()).unwrap();
+        assert_eq!(report, device::Report::default());
+    });
+}
