@@ -1,7 +1,8 @@
 //! The callers in Rust: one case, in this process.
 
 use std::io::Write as _;
-use std::{fs, mem};
+use std::time::Duration;
+use std::{fs, process, thread};
 
 use device::{Buffer, Device};
 use executorch::evalue::{EValue, IntoEValue};
@@ -11,6 +12,9 @@ use crate::observe::{Asked, COLUMNS, Failure, Observation, Tensor};
 use crate::schema::{Call, json};
 use crate::tensors::tensor;
 use crate::{Error, Inputs, Output, Policy};
+
+/// The most time that a case may take.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs the case in `line` and writes its observations to standard output. Whatever the case does to this process it
 /// may do: call it in a process of its own.
@@ -23,6 +27,11 @@ pub fn run(line: &str) -> Result<(), Error> {
         case: line.to_owned(),
         why,
     };
+    // A case takes milliseconds; one that hangs must not hold up the sweep.
+    thread::spawn(|| {
+        thread::sleep(LIMIT);
+        process::abort();
+    });
     let asked = Asked::parse(line).ok_or_else(|| failed("it is no case".to_owned()))?;
     let gpu = device::install().map_err(|error| failed(error.to_string()))?;
     gpu.set_policy(match asked.policy {
@@ -34,13 +43,11 @@ pub fn run(line: &str) -> Result<(), Error> {
     let mut values = elements.iter().map(|bytes| f32::from_ne_bytes(*bytes));
     let mut inputs = Vec::new();
     for rows in asked.rows {
-        let mut memory = || -> Result<Memory, device::Error> {
-            let values: Vec<f32> = values.by_ref().take(rows * COLUMNS).collect();
-            Memory::new(gpu, &asked.inputs, values)
+        let mut memory = || {
+            let values = values.by_ref().take(rows * COLUMNS).collect();
+            Memory::new(gpu, asked.inputs, values).map_err(|error| failed(error.to_string()))
         };
-        let pair = [memory(), memory()].map(|made| made.map_err(|error| failed(error.to_string())));
-        let [first, second] = pair;
-        inputs.push(([first?, second?], rows));
+        inputs.push(([memory()?, memory()?], rows));
     }
     let output = asked.rows[0] * COLUMNS;
     let output = Destination {
@@ -59,8 +66,6 @@ pub fn run(line: &str) -> Result<(), Error> {
     } else {
         caller.own(output);
     }
-    // A module may hold their addresses, and is dropped before; nothing here is worth freeing.
-    mem::forget(inputs);
     Ok(())
 }
 
@@ -83,7 +88,7 @@ struct Calls<'a> {
 }
 
 impl Memory {
-    fn new(gpu: Device, kind: &Inputs, values: Vec<f32>) -> Result<Self, device::Error> {
+    fn new(gpu: Device, kind: Inputs, values: Vec<f32>) -> Result<Self, device::Error> {
         Ok(match kind {
             Inputs::Host | Inputs::HostAsCuda => Self::Host(values),
             Inputs::Device | Inputs::DeviceAsCpu => Self::Device(gpu.buffer(&values)?),
@@ -115,23 +120,21 @@ impl Calls<'_> {
             return;
         };
         let sizes = [self.asked.rows[0] as i32, COLUMNS as i32];
-        let (given, made) = match self.asked.output {
-            Output::Device => (
+        let destination = match self.asked.output {
+            Output::Device => Some((
                 output.device.as_ptr().addr(),
                 TensorMut::over(&mut output.device, ScalarType::Float, &sizes),
-            ),
-            Output::Host => (
+            )),
+            Output::Host => Some((
                 output.host.as_ptr().addr(),
                 TensorMut::host(&mut output.host, &sizes),
-            ),
-            Output::Unset | Output::Uncloned => (0, Err(executorch_device::Code::NotFound.into())),
+            )),
+            Output::Unset | Output::Uncloned => None,
         };
-        if matches!(self.asked.output, Output::Device | Output::Host) {
+        if let Some((given, made)) = destination {
             let set = made.and_then(|tensor| module.set_output(method, 0, tensor));
-            if self
-                .say(Call::SetOutput, set.map_err(failure), &[given])
-                .is_none()
-            {
+            let set = self.say(Call::SetOutput, set.map_err(failure), &[given]);
+            if set.is_none() {
                 return;
             }
         }

@@ -77,6 +77,7 @@ fn a_changed_behaviour_is_named_by_cell_with_both_answers() {
 fn every_cell_is_there_and_no_other() {
     let matrix = Matrix::read(committed()).unwrap();
     assert_eq!(matrix.cells.len(), Key::all().count());
+    assert_eq!(matrix.programs.len(), 4 * 32);
     assert!(Key::all().all(|key| matrix.cell(&key).is_some() && matrix.export(&key).is_some()));
     let used: std::collections::BTreeSet<_> = matrix.cells.values().collect();
     assert_eq!(
