@@ -24,6 +24,7 @@ macro_rules! listings {
 }
 
 listings! {
+    behaviour: "behaviour",
     caller_output: "caller-output",
     choose_a_recipe: "choose-a-recipe",
     default_copies: "default-copies",

@@ -16,6 +16,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "device",
             "executorch-device",
             "export",
+            "matrix",
             "proof",
             "pte",
         ],

@@ -112,6 +112,7 @@ const STEPS: &[Step] = &[
         name: "matrix",
         summary: "every cell of the behaviour matrix, measured again",
         part_of: Some("rust"),
+        beside: None,
         needs_setup: true,
         run: Run::Cargo(&["test", "--package", "matrix", "--test", "matrix"]),
     },

@@ -171,6 +171,7 @@ impl Gate<'_> {
                         }
                     }
                     Action::Output { listing } => Some(listing.clone()),
+                    Action::Table { id, .. } => id.split('.').next().map(str::to_owned),
                     _ => None,
                 };
                 if let Some(listing) = listing {
@@ -242,6 +243,26 @@ impl Gate<'_> {
                         self.failures.extend(stand_in(id, at, measured.origin));
                     }
                     self.check_fact(page, at, &directive.span, id, value);
+                }
+                Action::Table { id, .. } => {
+                    self.stated.insert(id.clone());
+                    match self.proof.facts.get(id) {
+                        Some(measured) if render::table(&measured.value).is_some() => {
+                            self.failures.extend(stand_in(id, at, measured.origin));
+                        }
+                        Some(measured) => {
+                            let expected = "a table that a listing recorded in this run";
+                            let seen = &measured.value;
+                            self.failures.push(page.failure(
+                                Kind::FactUnknown,
+                                id,
+                                at,
+                                expected,
+                                seen,
+                            ));
+                        }
+                        None => self.check_fact(page, at, &directive.span, id, ""),
+                    }
                 }
                 Action::Output { listing } if !self.proof.listings.contains_key(listing) => {
                     self.failures.push(page.failure(

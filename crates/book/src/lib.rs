@@ -1,12 +1,13 @@
 //! The gate of the book: mdBook's preprocessor `guide-book`, the runner of its listings, and the check of what was built.
 //!
-//! A page is Markdown with five additions, and each of them is held against a run of the listings that the build makes:
+//! A page is Markdown with six additions, and each of them is held against a run of the listings that the build makes:
 //!
 //! | on the page | means |
 //! |---|---|
 //! | `[sentence]{claim=id}` | a listing asserts this sentence, in these words |
 //! | `{{fact listing.name = value}}` | a listing recorded this value, or quotes it from a named source |
 //! | `{{output listing}}` | what the listing printed in this run, which is its `output.txt` |
+//! | `{{table listing.name: caption}}` | a table that a listing made of this run |
 //! | `{{gpu sentence}}` | only a GPU can show this; the page's strip says so |
 //! | `{{strip}}` | what stands behind this page: proved, from our stand-in, only on a GPU |
 //!

@@ -34,6 +34,8 @@ pub(crate) enum Action {
     Fact { id: String, value: String },
     /// `{{output listing}}`: what the listing printed in this run.
     Output { listing: String },
+    /// `{{table listing.name: caption}}`: a table that the run made.
+    Table { id: String, caption: String },
     /// `{{strip}}`: what stands behind this page.
     Strip,
     /// `{{gpu sentence}}`: a sentence that only a GPU can show.
@@ -356,6 +358,7 @@ impl Page {
                 Action::Drift => ("drift", false),
                 Action::Gpu { .. } => ("gpu", false),
                 Action::Output { listing } => (listing.as_str(), true),
+                Action::Table { id, .. } => (id.as_str(), true),
                 Action::Strip => ("strip", true),
             };
             let in_block = self
@@ -641,7 +644,7 @@ fn is_id(id: &str) -> bool {
 
 /// Reads what stands between the braces; else the rule that it breaks and what was expected.
 fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
-    const DIRECTIVES: &str = "`#include`, `#rustdoc_include`, `fact`, `output`, `strip`, `gpu`, `version` or `drift`; \
+    const DIRECTIVES: &str = "`#include`, `#rustdoc_include`, `fact`, `output`, `table`, `strip`, `gpu`, `version` or `drift`; \
                               `\\{{` where a reader shall see the braces";
     let malformed = |expected| Err((Kind::DirectiveMalformed, expected));
     let (word, rest) = inner
@@ -677,6 +680,16 @@ fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
             listing: rest.to_owned(),
         }),
         "output" => malformed("`{{output listing}}`"),
+        "table" => match rest
+            .split_once(':')
+            .map(|(id, caption)| (id.trim(), fold(caption)))
+        {
+            Some((id, caption)) if is_id(id) && words(&caption) >= 2 => Ok(Action::Table {
+                id: id.to_owned(),
+                caption,
+            }),
+            _ => malformed("`{{table listing.name: What it shows.}}`"),
+        },
         "strip" if rest.is_empty() => Ok(Action::Strip),
         "drift" if rest.is_empty() => Ok(Action::Drift),
         "strip" | "drift" => malformed("the word alone"),

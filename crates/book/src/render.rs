@@ -149,6 +149,13 @@ impl<'a> Book<'a> {
                 Action::Output { listing } => {
                     self.output(listing, listing_ids.insert(listing.clone()))
                 }
+                Action::Table { id, caption } => {
+                    let Some(fact) = self.proof.facts.get(id) else {
+                        continue;
+                    };
+                    let first = listing_ids.insert(fact.listing.clone());
+                    self.table(id, caption, fact, first)
+                }
                 Action::Strip => self.strip(page),
                 Action::Gpu { sentence } => {
                     gpu += 1;
@@ -264,6 +271,26 @@ impl<'a> Book<'a> {
         )
     }
 
+    /// A table that the run made, and under it where it comes from.
+    fn table(&self, id: &str, caption: &str, fact: &Measured, first: bool) -> String {
+        let listing = if first {
+            format!(" id=\"listing-{}\"", fact.listing)
+        } else {
+            String::new()
+        };
+        let how = match fact.origin {
+            Origin::StandIn => "Measured in this build, with our stand-in,",
+            _ => "Measured in this build",
+        };
+        format!(
+            "<div class=\"measured\"{listing}>\n\n<p id=\"fact-{id}\">{caption}</p>\n\n{}\n\n<p class=\"provenance\">{how} by \
+             <code>{}</code> with ExecuTorch {}.</p>\n\n</div>",
+            table(&fact.value).unwrap_or_default(),
+            run_command(&fact.listing),
+            escape(&self.proof.provenance.executorch),
+        )
+    }
+
     /// The three lines that say what stands behind a page.
     fn strip(&self, page: &Page) -> String {
         let mut proved = 0;
@@ -283,14 +310,17 @@ impl<'a> Book<'a> {
             stands_on(assertion.origin, link);
         }
         for directive in &page.directives {
-            let Action::Fact { id, .. } = &directive.action else {
+            let (Action::Fact { id, .. } | Action::Table { id, .. }) = &directive.action else {
                 continue;
             };
             let Some(fact) = self.proof.facts.get(id).filter(|_| facts.insert(id)) else {
                 continue;
             };
-            let value = literal(&shortened(&fact.value));
-            let link = format!("[<code>{value}</code>](#fact-{id})");
+            let label = match &directive.action {
+                Action::Table { caption, .. } => shortened(&without_links(caption)),
+                _ => format!("<code>{}</code>", literal(&shortened(&fact.value))),
+            };
+            let link = format!("[{label}](#fact-{id})");
             stands_on(fact.origin, link);
         }
         let proved = match proved {
@@ -366,6 +396,21 @@ impl<'a> Book<'a> {
             edits.push(under(page, fence, &line));
         }
     }
+}
+
+/// The Markdown of a fact that is a table; `None` if it is none.
+pub(crate) fn table(value: &str) -> Option<String> {
+    let table: proof::Table = serde_json::from_str(value).ok()?;
+    let line = |cells: &[String]| {
+        let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |", without_includes(&cells.join(" | ")))
+    };
+    let mut lines = vec![
+        line(&table.header),
+        format!("|{}", "---|".repeat(table.header.len())),
+    ];
+    lines.extend(table.rows.iter().map(|row| line(row)));
+    Some(lines.join("\n"))
 }
 
 /// What mdBook would include, without the indentation that all its lines share in their file and with the one that the
@@ -585,6 +630,12 @@ mod tests {
             without_includes("x {{#include y}} z\n{{fact}}"),
             "x \\{{#include y}} z\n{{fact}}"
         );
+        let value = r#"{"header":["a","b"],"rows":[["1|2","`x`"]]}"#;
+        assert_eq!(
+            table(value).as_deref(),
+            Some("| a | b |\n|---|---|\n| 1\\|2 | `x` |")
+        );
+        assert_eq!(table("| a |"), None);
         assert_eq!(shortened("A short one."), "A short one.");
         let long = format!("{}, `a b c` d", "x".repeat(75));
         assert_eq!(shortened(&long), format!("{} …", "x".repeat(75)));

@@ -194,6 +194,40 @@ pub fn fact(origin: Origin, id: &str, value: impl Display) {
     RECORDER.fact(origin, id, value.to_string(), None, Location::caller());
 }
 
+/// A table that came out of a run. The cells are Markdown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Table {
+    /// The names of the columns.
+    pub header: Vec<String>,
+    /// The rows, each with as many cells as the header.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Records a table: a fact whose value is a [`Table`] in JSON.
+///
+/// # Panics
+///
+/// As [`fact`], and when a row has not as many cells as the header.
+#[track_caller]
+pub fn table(origin: Origin, id: &str, header: &[&str], rows: Vec<Vec<String>>) {
+    for row in &rows {
+        assert!(
+            row.len() == header.len(),
+            "table `{id}`: a row has {} cells and the header {}: {row:?}",
+            row.len(),
+            header.len()
+        );
+    }
+    let header = header.iter().map(ToString::to_string).collect();
+    let table = Table { header, rows };
+    fact(
+        origin,
+        id,
+        serde_json::to_string(&table).expect("text is JSON"),
+    );
+}
+
 /// Records a text that stands in a source which this run does not run: a message of the CUDA delegate. A page shows it
 /// with `file` and `commit`, and does not count it as proved.
 ///
@@ -521,5 +555,12 @@ mod tests {
         fact(Origin::Runtime, "test.value", 1);
         let text = panic_text(|| claim(Origin::Runtime, "test.false", "It does not.", false));
         assert!(text.contains(&format!("({}:", file!())), "{text}");
+    }
+
+    #[test]
+    fn a_row_of_another_width_is_no_row() {
+        let header = ["a", "b"];
+        let short = || table(Origin::Runtime, "x.t", &header, vec![vec!["1".into()]]);
+        assert!(std::panic::catch_unwind(short).is_err());
     }
 }
