@@ -132,10 +132,9 @@ const STEPS: &[Step] = &[
         needs_setup: true,
         run: Run::Cargo(&[
             "test",
-            "--package",
-            "device",
+            "--workspace",
             "--features",
-            "planted",
+            "device/planted",
             "--test",
             "device",
             "every_planted_fault_is_noticed",
