@@ -1,6 +1,6 @@
 //! Words for the parts of a program.
 
-use pte::{Device, Dynamism, Method, Step, TensorInfo, Value};
+use crate::{Device, Dynamism, Method, Step, TensorInfo, Value};
 
 /// Text out of a file, without what could move a terminal's cursor or start a new line.
 pub(crate) fn clean(text: &str) -> String {
@@ -139,7 +139,7 @@ pub(crate) fn way(method: &Method) -> Vec<String> {
     let mut runs: Vec<(String, usize, u64)> = Vec::new();
     for step in &method.chain {
         let (kind, nbytes) = match step {
-            Step::Copy(copy) if copy.direction == pte::Direction::HostToDevice => {
+            Step::Copy(copy) if copy.direction == crate::Direction::HostToDevice => {
                 (format!("copy to {}", place(copy.device)), copy.nbytes)
             }
             Step::Copy(copy) => (format!("copy from {}", place(copy.device)), copy.nbytes),

@@ -450,7 +450,7 @@ error[L1]: input 0 and input 1 are on cuda:0 and planned: the runtime copies int
  = note: `set_input` answers 0x10: Planned-buffer copy needs host memory on both sides: dst device 1, src device 0. Export with MemoryPlanningPass(alloc_graph_input=False) to share the caller's memory. [ExecuTorch 1.5.1, measured]
  = note: handed device memory, it says `src device 1` and refuses it all the same
  = help: export with memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
- = note: `pte explain L1`, or the ExecuTorch CUDA Guide: recipes/pair-the-input-skip.html"
+ = note: `pte explain L1`, or the ExecuTorch CUDA Guide: reference/pte.html#l1-planned-device-input"
     );
     assert_eq!((code, first, errors.as_str()), (1, expected.as_str(), ""));
     assert!(
@@ -616,7 +616,7 @@ fn every_rule_is_explained() {
         assert!(
             text.contains("finds\n\n    ")
                 && text.contains("does not find\n\n    ")
-                && text.ends_with(".html\n"),
+                && text.ends_with(&format!("{}\n", rule.page())),
             "{text}"
         );
         assert_ne!(rule.bad(), rule.good(), "{rule}");
