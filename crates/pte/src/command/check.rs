@@ -8,7 +8,7 @@ use annotate_snippets::{
 use serde::Serialize;
 
 use super::args::{Check, Format};
-use super::describe::{clean, plural, row, table};
+use super::describe::{clean, planned, plural, row, table};
 use super::input::Input;
 use super::{FINE, FOUND, JSON_VERSION, Outcome, PAGES, json, sarif, show};
 
@@ -211,8 +211,9 @@ fn snippet<'a>(
             Part::Output => (&method.outputs, "output"),
             _ => continue,
         };
-        let [name, shape, nbytes, place, memory] =
-            row(index, values.get(index)?, subject.part == Part::Output);
+        let value = values.get(index)?;
+        let [name, shape, nbytes, place, _] = row(index, value, subject.part == Part::Output);
+        let memory = planned(value).to_owned();
         rows.push([format!("{word} {name}"), shape, nbytes, place, memory]);
     }
     const MOST: usize = 8;

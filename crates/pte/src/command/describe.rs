@@ -112,6 +112,16 @@ fn memory(tensor: &TensorInfo, output: bool) -> &'static str {
     }
 }
 
+/// The same in as few words as a marked line has room for; empty for what is no tensor.
+pub(crate) fn planned(value: &Value) -> &'static str {
+    match value.tensor() {
+        Some(tensor) if tensor.planned.is_some() => "planned",
+        Some(tensor) if tensor.data.is_some() => "constant",
+        Some(_) => "not planned",
+        None => "",
+    }
+}
+
 /// Columns of equal width, each line indented by as many spaces.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]], indent: usize) -> String {
     let width = |column: usize| {

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use pte::lint::RULES;
+use pte::lint::{RULES, Rule};
 use serde_json::{Value, json};
 
 use crate::edited;
@@ -442,10 +442,10 @@ fn findings_for_a_terminal() {
 error[L1]: input 0 and input 1 are on cuda:0 and planned: the runtime copies into a buffer of its own
 --> {path}, method forward
  |
- | input 0   float32[8, 8]   256 B   cuda:0   planned: the runtime copies it into its own buffer
- |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
- | input 1   float32[8, 8]   256 B   cuda:0   planned: the runtime copies it into its own buffer
- |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ | input 0   float32[8, 8]   256 B   cuda:0   planned
+ |                                   ^^^^^^^^^^^^^^^^
+ | input 1   float32[8, 8]   256 B   cuda:0   planned
+ |                                   ^^^^^^^^^^^^^^^^
  |
  = note: `set_input` answers 0x10: Planned-buffer copy needs host memory on both sides: dst device 1, src device 0. Export with MemoryPlanningPass(alloc_graph_input=False) to share the caller's memory. [ExecuTorch 1.5.1, measured]
  = note: handed device memory, it says `src device 1` and refuses it all the same
@@ -469,7 +469,8 @@ fn findings_for_github() {
     assert_eq!(code, 1);
     assert!(first.starts_with(&format!("::error file={path},title=L3 unreachable-device-tensor%2C method forward::value 2 is on cuda:0")), "{first}");
     assert!(
-        first.contains("%0Aexport with alloc_graph_output=True"),
+        first.contains("%0Aexport with alloc_graph_output=True")
+            && first.ends_with(&Rule::UnreachableDeviceTensor.page()),
         "{first}"
     );
     assert!(
@@ -496,6 +497,15 @@ fn findings_as_sarif() {
         run["tool"]["driver"]["rules"].as_array().unwrap().len(),
         RULES.len()
     );
+    for (described, rule) in run["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(RULES)
+    {
+        let help = described["help"]["text"].as_str().unwrap();
+        assert!(help.ends_with(&rule.page()), "{help}");
+    }
     let result = &run["results"][0];
     assert_eq!(
         (&result["ruleId"], &result["level"]),
