@@ -38,6 +38,9 @@ const FIRST_OUTPUT: &str = "listings/first-device-program/output.txt";
 const HAVE_OUTPUT: &str = "listings/know-what-you-have/output.txt";
 const PLANNED_OUTPUT: &str = "listings/planned-output/output.txt";
 const PLANNED_EXPORT: &str = "listings/planned-output/export.py";
+const CHECK: &str = "src/recipes/check-a-pte.md";
+const CHECK_MAIN: &str = "listings/check-a-pte/main.rs";
+const PTE: &str = "src/reference/pte.md";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
 
 /// What every listing that looks at a result reports when none is right.
@@ -478,6 +481,76 @@ pub const FAULTS: &[Fault] = &[
             (K::StandInInErrorIndex, "planned-output.keep", PLANNED, Text("{claim=planned-output.keep}")),
             (K::StandInInErrorIndex, "planned-output.queued", PLANNED, Text("{claim=planned-output.queued}")),
         ],
+    ),
+    // The command `pte`.
+    fault(
+        Guidance,
+        "check-sense",
+        "the page on checking says the opposite of what the runtime answers",
+        &[Replace {
+            file: CHECK,
+            from: "[The runtime refuses the unpaired program with the code",
+            to: "[The runtime runs the unpaired program with the code",
+        }],
+        &[(K::SentenceDiffers, "check.foretold", CHECK, Text("{claim=check.foretold}"))],
+    ),
+    fault(
+        Guidance,
+        "check-workflow",
+        "the workflow that readers copy asks for another output than the program has",
+        &[Replace {
+            file: "listings/check-a-pte/workflow.yml",
+            from: "--format github --caller python --expect device-in,planned-device-out",
+            to: "--format github --caller python --expect device-in,planned-host-out",
+        }],
+        &[(K::ClaimFails, "check.workflow", CHECK_MAIN, Call("check.workflow"))],
+    ),
+    fault(
+        Guidance,
+        "check-foretells",
+        "`pte check` foretells another code than the runtime's",
+        &[Replace {
+            file: "crates/pte/src/lint/check.rs",
+            from: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x10;",
+            to: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x12;",
+        }],
+        &[
+            (K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold")),
+            (K::OutputDiffers, "check-a-pte", "listings/check-a-pte/output.txt", Text("`set_input` answers 0x10")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "rule-text",
+        "the page on the command words a rule otherwise than the command",
+        &[Replace {
+            file: PTE,
+            from: "pte-rules.l4.summary = An output lives on a device",
+            to: "pte-rules.l4.summary = An output lives on the host",
+        }],
+        &[(K::FactDiffers, "pte-rules.l4.summary", PTE, Text("An output lives on the host"))],
+    ),
+    fault(
+        Guidance,
+        "option-renamed",
+        "the command calls an option otherwise than the page",
+        &[Replace {
+            file: "crates/pte/src/command/args.rs",
+            from: "  --deny LEVEL      exit with 1",
+            to: "  --fail LEVEL      exit with 1",
+        }],
+        &[(K::OutputDiffers, "pte-help", "listings/pte-help/output.txt", Text("  --deny LEVEL      exit with 1"))],
+    ),
+    fault(
+        Guidance,
+        "schema-version",
+        "the documents have another version than the page says",
+        &[Replace {
+            file: "crates/pte/src/command/mod.rs",
+            from: "pub const JSON_VERSION: u32 = 1;",
+            to: "pub const JSON_VERSION: u32 = 2;",
+        }],
+        &[(K::FactDiffers, "pte-help.schema-version", PTE, Text("pte-help.schema-version"))],
     ),
     // The exporter.
     fault(

@@ -19,6 +19,20 @@ fn pte(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
+/// The same in 10 MB of addresses: what is mapped, the stack and the libraries included.
+fn in_ten_megabytes(arguments: &[&str]) -> Output {
+    Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -v 9765; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_pte"),
+        ])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
 /// Its exit code, standard output and standard error.
 fn parts(output: &Output) -> (i32, String, String) {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
@@ -654,7 +668,7 @@ fn damaged_files_are_a_line_and_exit_code_two() {
         fs::write(&path, case).unwrap();
         let path = path.to_str().unwrap();
         for command in ["show", "check"] {
-            let (code, output, errors) = parts(&pte(&[command, path]));
+            let (code, output, errors) = parts(&in_ten_megabytes(&[command, path]));
             assert_eq!(
                 (code, output.as_str(), errors.lines().count()),
                 (2, "", 1),
@@ -665,7 +679,6 @@ fn damaged_files_are_a_line_and_exit_code_two() {
     }
 }
 
-/// A program of 10 GB in 64 MB of addresses: what is mapped, stacks and libraries included.
 #[test]
 fn ten_gigabytes_need_no_memory() {
     let folder = scratch();
@@ -678,12 +691,7 @@ fn ten_gigabytes_need_no_memory() {
         .set_len(10 << 30)
         .unwrap();
     let start = Instant::now();
-    let limited = format!(
-        "ulimit -v 65536; exec {} show --json {}",
-        env!("CARGO_BIN_EXE_pte"),
-        path.display()
-    );
-    let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    let output = in_ten_megabytes(&["show", "--json", path.to_str().unwrap()]);
     let took = start.elapsed();
     assert!(output.status.success(), "{output:?}");
     assert!(took.as_secs() < 2, "{took:?}");
