@@ -41,10 +41,13 @@ const PLANNED_EXPORT: &str = "listings/planned-output/export.py";
 const CHECK: &str = "src/recipes/check-a-pte.md";
 const CHECK_MAIN: &str = "listings/check-a-pte/main.rs";
 const PTE: &str = "src/reference/pte.md";
+const SHOW_MAIN: &str = "listings/pte-show/main.rs";
+const SHOW_OUTPUT: &str = "listings/pte-show/output.txt";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
 
 /// What every listing that looks at a result reports when none is right.
 const NO_RESULT_IS_RIGHT: &[Declared] = &[
+    (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
     (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
     (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
     (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -514,10 +517,7 @@ pub const FAULTS: &[Fault] = &[
             from: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x10;",
             to: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x12;",
         }],
-        &[
-            (K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold")),
-            (K::OutputDiffers, "check-a-pte", "listings/check-a-pte/output.txt", Text("`set_input` answers 0x10")),
-        ],
+        &[(K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold"))],
     ),
     fault(
         Guidance,
@@ -528,7 +528,7 @@ pub const FAULTS: &[Fault] = &[
             from: "pte-rules.l4.summary = An output lives on a device",
             to: "pte-rules.l4.summary = An output lives on the host",
         }],
-        &[(K::FactDiffers, "pte-rules.l4.summary", PTE, Text("An output lives on the host"))],
+        &[(K::FactDiffers, "pte-rules.l4.summary", PTE, Text("pte-rules.l4.summary"))],
     ),
     fault(
         Guidance,
@@ -559,6 +559,8 @@ pub const FAULTS: &[Fault] = &[
         "`alloc_graph_input=False` is ignored",
         &[Plant::Exporter { module: "ignores_alloc_graph_input" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "copies.unplanned-inputs", DEFAULT_MAIN, Call("copies.unplanned-inputs")),
             (K::ClaimFails, "half.null-output", HALF_MAIN, Call("half.null-output")),
@@ -591,6 +593,7 @@ pub const FAULTS: &[Fault] = &[
         "`alloc_graph_output=False` is ignored",
         &[Plant::Exporter { module: "ignores_alloc_graph_output" }],
         &[
+            (K::ClaimFails, "check.half", CHECK_MAIN, Call("check.half")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.device-output-lost", HALF_MAIN, Call("half.device-output-lost")),
             (K::ClaimFails, "install.delegate-missing", HAVE_MAIN, Call("install.delegate-missing")),
@@ -613,6 +616,8 @@ pub const FAULTS: &[Fault] = &[
         "`skip_h2d_for_method_inputs` means its opposite",
         &[Plant::Exporter { module: "inverts_skip_h2d" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.null-output", HALF_MAIN, Call("half.null-output")),
             (K::ClaimFails, "install.delegate-missing", HAVE_MAIN, Call("install.delegate-missing")),
@@ -643,6 +648,8 @@ pub const FAULTS: &[Fault] = &[
         "`skip_d2h_for_method_outputs` means its opposite",
         &[Plant::Exporter { module: "inverts_skip_d2h" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.host-output-planned", HALF_MAIN, Call("half.host-output-planned")),
             (K::ClaimFails, "install.copies-are-operators", HAVE_MAIN, Call("install.copies-are-operators")),
@@ -676,6 +683,7 @@ pub const FAULTS: &[Fault] = &[
         "memory planning aligns otherwise",
         &[Plant::Exporter { module: "aligns_coarsely" }],
         &[
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("memory     arena 0: ")),
             (K::ClaimFails, "copies.unplanned-inputs", DEFAULT_MAIN, Call("copies.unplanned-inputs")),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::ClaimFails, "planned-output.runtime-buffer", PLANNED_MAIN, Call("planned-output.runtime-buffer")),
@@ -690,6 +698,7 @@ pub const FAULTS: &[Fault] = &[
         "the planner adds a buffer",
         &[Plant::Exporter { module: "plans_one_buffer_more" }],
         &[
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::ClaimFails, "pairing.planned-bytes", PAIR_MAIN, Call("pairing.planned-bytes")),
@@ -752,6 +761,8 @@ pub const FAULTS: &[Fault] = &[
         "the delegate's device is forgotten",
         &[Plant::Exporter { module: "tags_no_device" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::ClaimFails, "pte.diff", SHOW_MAIN, Call("pte.diff")),
             (K::ClaimFails, "half.host-output-planned", HALF_MAIN, Call("half.host-output-planned")),
             (K::ClaimFails, "install.load-fails", HAVE_MAIN, Call("install.load-fails")),
             (K::ClaimFails, "owners.arena-table-silent", OWNERS_MAIN, Call("owners.arena-table-silent")),
@@ -782,6 +793,7 @@ pub const FAULTS: &[Fault] = &[
         "what eager PyTorch computes is recorded wrongly",
         &[Plant::Exporter { module: "records_eager_wrongly" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -812,6 +824,7 @@ pub const FAULTS: &[Fault] = &[
             to: "Planned-buffer copy wants host memory",
         }],
         &[
+            (K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold")),
             (K::FactDiffers, "pairing-rule.unpaired.device_log", PAIR, Text("pairing-rule.unpaired.device_log")),
             (K::OutputDiffers, "pairing-rule", PAIR_OUTPUT, Text("unpaired: NotSupported (0x10): Planned-buffer copy")),
         ],
@@ -873,6 +886,7 @@ pub const FAULTS: &[Fault] = &[
         "the delegate writes elsewhere than it was told",
         &[Plant::Device { fault: "wrong-pointer" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -912,6 +926,7 @@ pub const FAULTS: &[Fault] = &[
         "the runtime's copies do not wait for queued work",
         &[Plant::Device { fault: "stale-copy" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
             (K::ClaimFails, "half.fixed", HALF_MAIN, Call("half.fixed")),
@@ -1002,6 +1017,7 @@ pub const FAULTS: &[Fault] = &[
         "freed blocks stay allocated",
         &[Plant::Device { fault: "leak" }],
         &[
+            (K::OutcomeDiffers, "check-a-pte", CHECK_MAIN, Line(1)),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::OutcomeDiffers, "caller-output", CALLER_MAIN, Line(1)),
             (K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Line(1)),
