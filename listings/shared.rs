@@ -1,11 +1,14 @@
-//! What the listings need alike: the device, tensors over memory that is already somewhere, and a plan in words.
+//! What the listings need alike: the device, tensors over memory that is already somewhere, a plan in words, and the
+//! command `pte`.
 
 use std::error::Error;
 
 use device::{LogLine, Origin};
 
+mod shell;
 mod tensor;
 
+pub use shell::Shell;
 pub use tensor::{address, host_values, on_device, on_host, tagged_cpu};
 
 /// Runs a listing on this process's device. The memory that it took there must be free again at its end.

@@ -26,6 +26,7 @@ macro_rules! listings {
 listings! {
     behaviour: "behaviour",
     caller_output: "caller-output",
+    check_a_pte: "check-a-pte",
     choose_a_recipe: "choose-a-recipe",
     default_copies: "default-copies",
     first_device_program: "first-device-program",
@@ -34,6 +35,9 @@ listings! {
     know_what_you_have: "know-what-you-have",
     pairing_rule: "pairing-rule",
     planned_output: "planned-output",
+    pte_help: "pte-help",
+    pte_rules: "pte-rules",
+    pte_show: "pte-show",
     stand_in: "stand-in",
     who_owns_the_memory: "who-owns-the-memory",
 }

@@ -27,6 +27,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("proof", &[]),
     ("pte", &[]),
+    ("reading", &["executorch-device", "export", "pte"]),
     ("snippets", &["executorch-device", "pte"]),
     (
         "tests",

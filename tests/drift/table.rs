@@ -38,10 +38,16 @@ const FIRST_OUTPUT: &str = "listings/first-device-program/output.txt";
 const HAVE_OUTPUT: &str = "listings/know-what-you-have/output.txt";
 const PLANNED_OUTPUT: &str = "listings/planned-output/output.txt";
 const PLANNED_EXPORT: &str = "listings/planned-output/export.py";
+const CHECK: &str = "src/recipes/check-a-pte.md";
+const CHECK_MAIN: &str = "listings/check-a-pte/main.rs";
+const PTE: &str = "src/reference/pte.md";
+const SHOW_MAIN: &str = "listings/pte-show/main.rs";
+const SHOW_OUTPUT: &str = "listings/pte-show/output.txt";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
 
 /// What every listing that looks at a result reports when none is right.
 const NO_RESULT_IS_RIGHT: &[Declared] = &[
+    (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
     (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
     (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
     (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -479,6 +485,73 @@ pub const FAULTS: &[Fault] = &[
             (K::StandInInErrorIndex, "planned-output.queued", PLANNED, Text("{claim=planned-output.queued}")),
         ],
     ),
+    // The command `pte`.
+    fault(
+        Guidance,
+        "check-sense",
+        "the page on checking says the opposite of what the runtime answers",
+        &[Replace {
+            file: CHECK,
+            from: "[The runtime refuses the unpaired program with the code",
+            to: "[The runtime runs the unpaired program with the code",
+        }],
+        &[(K::SentenceDiffers, "check.foretold", CHECK, Text("{claim=check.foretold}"))],
+    ),
+    fault(
+        Guidance,
+        "check-workflow",
+        "the workflow that readers copy asks for another output than the program has",
+        &[Replace {
+            file: "listings/check-a-pte/workflow.yml",
+            from: "--format github --caller python --expect device-in,planned-device-out",
+            to: "--format github --caller python --expect device-in,planned-host-out",
+        }],
+        &[(K::ClaimFails, "check.workflow", CHECK_MAIN, Call("check.workflow"))],
+    ),
+    fault(
+        Guidance,
+        "check-foretells",
+        "`pte check` foretells another code than the runtime's",
+        &[Replace {
+            file: "crates/pte/src/lint/check.rs",
+            from: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x10;",
+            to: "pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x12;",
+        }],
+        &[(K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold"))],
+    ),
+    fault(
+        Guidance,
+        "rule-text",
+        "the page on the command words a rule otherwise than the command",
+        &[Replace {
+            file: PTE,
+            from: "pte-rules.l4.summary = An output lives on a device",
+            to: "pte-rules.l4.summary = An output lives on the host",
+        }],
+        &[(K::FactDiffers, "pte-rules.l4.summary", PTE, Text("pte-rules.l4.summary"))],
+    ),
+    fault(
+        Guidance,
+        "option-renamed",
+        "the command calls an option otherwise than the page",
+        &[Replace {
+            file: "crates/pte/src/command/args.rs",
+            from: "  --deny LEVEL      exit with 1",
+            to: "  --fail LEVEL      exit with 1",
+        }],
+        &[(K::OutputDiffers, "pte-help", "listings/pte-help/output.txt", Text("  --deny LEVEL      exit with 1"))],
+    ),
+    fault(
+        Guidance,
+        "schema-version",
+        "the documents have another version than the page says",
+        &[Replace {
+            file: "crates/pte/src/command/mod.rs",
+            from: "pub const JSON_VERSION: u32 = 1;",
+            to: "pub const JSON_VERSION: u32 = 2;",
+        }],
+        &[(K::FactDiffers, "pte-help.schema-version", PTE, Text("pte-help.schema-version"))],
+    ),
     // The exporter.
     fault(
         Exporter,
@@ -486,6 +559,8 @@ pub const FAULTS: &[Fault] = &[
         "`alloc_graph_input=False` is ignored",
         &[Plant::Exporter { module: "ignores_alloc_graph_input" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "copies.unplanned-inputs", DEFAULT_MAIN, Call("copies.unplanned-inputs")),
             (K::ClaimFails, "half.null-output", HALF_MAIN, Call("half.null-output")),
@@ -518,6 +593,7 @@ pub const FAULTS: &[Fault] = &[
         "`alloc_graph_output=False` is ignored",
         &[Plant::Exporter { module: "ignores_alloc_graph_output" }],
         &[
+            (K::ClaimFails, "check.half", CHECK_MAIN, Call("check.half")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.device-output-lost", HALF_MAIN, Call("half.device-output-lost")),
             (K::ClaimFails, "install.delegate-missing", HAVE_MAIN, Call("install.delegate-missing")),
@@ -540,6 +616,8 @@ pub const FAULTS: &[Fault] = &[
         "`skip_h2d_for_method_inputs` means its opposite",
         &[Plant::Exporter { module: "inverts_skip_h2d" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.null-output", HALF_MAIN, Call("half.null-output")),
             (K::ClaimFails, "install.delegate-missing", HAVE_MAIN, Call("install.delegate-missing")),
@@ -570,6 +648,8 @@ pub const FAULTS: &[Fault] = &[
         "`skip_d2h_for_method_outputs` means its opposite",
         &[Plant::Exporter { module: "inverts_skip_d2h" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "half.host-output-planned", HALF_MAIN, Call("half.host-output-planned")),
             (K::ClaimFails, "install.copies-are-operators", HAVE_MAIN, Call("install.copies-are-operators")),
@@ -603,6 +683,7 @@ pub const FAULTS: &[Fault] = &[
         "memory planning aligns otherwise",
         &[Plant::Exporter { module: "aligns_coarsely" }],
         &[
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("memory     arena 0: ")),
             (K::ClaimFails, "copies.unplanned-inputs", DEFAULT_MAIN, Call("copies.unplanned-inputs")),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::ClaimFails, "planned-output.runtime-buffer", PLANNED_MAIN, Call("planned-output.runtime-buffer")),
@@ -617,6 +698,7 @@ pub const FAULTS: &[Fault] = &[
         "the planner adds a buffer",
         &[Plant::Exporter { module: "plans_one_buffer_more" }],
         &[
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, ")),
             (K::ClaimFails, "caller-output.nothing-planned", CALLER_MAIN, Call("caller-output.nothing-planned")),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::ClaimFails, "pairing.planned-bytes", PAIR_MAIN, Call("pairing.planned-bytes")),
@@ -679,6 +761,8 @@ pub const FAULTS: &[Fault] = &[
         "the delegate's device is forgotten",
         &[Plant::Exporter { module: "tags_no_device" }],
         &[
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::ClaimFails, "pte.diff", SHOW_MAIN, Call("pte.diff")),
             (K::ClaimFails, "half.host-output-planned", HALF_MAIN, Call("half.host-output-planned")),
             (K::ClaimFails, "install.load-fails", HAVE_MAIN, Call("install.load-fails")),
             (K::ClaimFails, "owners.arena-table-silent", OWNERS_MAIN, Call("owners.arena-table-silent")),
@@ -709,6 +793,7 @@ pub const FAULTS: &[Fault] = &[
         "what eager PyTorch computes is recorded wrongly",
         &[Plant::Exporter { module: "records_eager_wrongly" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -739,6 +824,7 @@ pub const FAULTS: &[Fault] = &[
             to: "Planned-buffer copy wants host memory",
         }],
         &[
+            (K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold")),
             (K::FactDiffers, "pairing-rule.unpaired.device_log", PAIR, Text("pairing-rule.unpaired.device_log")),
             (K::OutputDiffers, "pairing-rule", PAIR_OUTPUT, Text("unpaired: NotSupported (0x10): Planned-buffer copy")),
         ],
@@ -800,6 +886,7 @@ pub const FAULTS: &[Fault] = &[
         "the delegate writes elsewhere than it was told",
         &[Plant::Device { fault: "wrong-pointer" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
@@ -839,6 +926,7 @@ pub const FAULTS: &[Fault] = &[
         "the runtime's copies do not wait for queued work",
         &[Plant::Device { fault: "stale-copy" }],
         &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
             (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
             (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
             (K::ClaimFails, "half.fixed", HALF_MAIN, Call("half.fixed")),
@@ -929,6 +1017,7 @@ pub const FAULTS: &[Fault] = &[
         "freed blocks stay allocated",
         &[Plant::Device { fault: "leak" }],
         &[
+            (K::OutcomeDiffers, "check-a-pte", CHECK_MAIN, Line(1)),
             (K::ClaimFails, "owners.unload-frees", OWNERS_MAIN, Call("owners.unload-frees")),
             (K::OutcomeDiffers, "caller-output", CALLER_MAIN, Line(1)),
             (K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Line(1)),

@@ -1,4 +1,4 @@
-//! `bench`: what a build costs.
+//! `bench`: what a build costs, and what reading a program does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::book::mdbook;
 use crate::failure::Failure;
-use crate::process::{Group, ask, run_quietly};
+use crate::process::{Group, ask, run as run_shown, run_quietly};
 use crate::progress::{Progress, Task};
 use crate::setup;
 use crate::terminal::{bold, elapsed};
@@ -52,7 +52,18 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let times = bench.times(runs);
     bench.clean()?;
     report(&times?);
-    Ok(())
+    println!();
+    reading(workspace, &group, runs)
+}
+
+/// What reading a program costs: a program of its own, which may link what this one may not.
+fn reading(workspace: &Workspace, group: &Group, runs: usize) -> Result<(), Failure> {
+    let mut bench = group.cargo();
+    bench
+        .args(["run", "--release", "--package", "reading", "--"])
+        .arg(runs.to_string())
+        .current_dir(&workspace.root);
+    run_shown(&mut bench)
 }
 
 struct Bench<'a> {

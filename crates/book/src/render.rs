@@ -211,7 +211,7 @@ impl<'a> Book<'a> {
         if let Some(assertion) = self.assertion(claim) {
             let how = match assertion.origin {
                 Origin::Exporter | Origin::Runtime => "Proved in this build",
-                Origin::Library => "Proved in this build, of the crate executorch-device,",
+                Origin::Library => "Proved in this build, of a crate of this guide,",
                 Origin::StandIn => "Shown with our stand-in in this build",
                 Origin::Quoted => "Quoted, not run,",
             };

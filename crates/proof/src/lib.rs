@@ -39,7 +39,7 @@ pub enum Origin {
     Exporter,
     /// The runtime of `executorch`, from the wheel.
     Runtime,
-    /// The crate `executorch-device` of this repository: whoever calls it meets the same answers.
+    /// A crate of this repository that readers use, `executorch-device` or `pte`: they meet the same answers.
     Library,
     /// The device or the delegate that stands in for a GPU. A reader with a GPU may see something else.
     StandIn,

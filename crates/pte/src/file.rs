@@ -27,6 +27,16 @@ impl ReadAt for OpenFile {
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset)
     }
+
+    /// WebAssembly: where there are files at all, nobody else reads through this handle.
+    #[cfg(not(any(unix, windows)))]
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        use std::io::{Read, Seek, SeekFrom};
+
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(offset))?;
+        file.read(buffer)
+    }
 }
 
 impl OpenFile {

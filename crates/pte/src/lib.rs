@@ -19,13 +19,14 @@
 //! a [`Program`] or an [`Error`], never a panic: the FlatBuffers data is verified first, and every index and size in it
 //! is checked on the way into the types here.
 
+#[cfg(feature = "command")]
+pub mod command;
 mod contract;
 mod data;
 mod device;
 pub mod diff;
 mod dtype;
 mod error;
-#[cfg(not(target_family = "wasm"))]
 mod file;
 mod generated;
 mod header;

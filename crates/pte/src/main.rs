@@ -1,9 +1,9 @@
 //! The command `pte`: asks ExecuTorch programs what they expect of their caller.
 
-mod command;
-
 use std::io::{self, Write};
 use std::process::ExitCode;
+
+use pte::command;
 
 fn main() -> ExitCode {
     let outcome = command::run(std::env::args_os().skip(1));

@@ -12,6 +12,7 @@ import importlib.machinery
 import json
 import os
 import re
+import runpy
 import subprocess
 import sys
 import types
@@ -39,6 +40,7 @@ from executorch.exir.schema import Program
 from torch.export import Dim, export
 
 PACKAGE = Path(executorch.__path__[0])
+ROOT = Path(__file__).resolve().parents[3]
 FLOATS = (torch.ones(8, 8), torch.ones(8, 8))
 
 
@@ -275,6 +277,25 @@ programs |= {
     "example_sdpa": example("SdpaModule"),
     "example_lstm": example("LSTMModel", "lstm"),
 }
+
+
+def of_the_guide() -> dict[str, Callable[[], ExecutorchProgramManager]]:
+    """What the guide's listings export, and its model with weights in every configuration."""
+    found = {}
+    for recipe in sorted(ROOT.glob("listings/*/export.py")):
+        for name, make in runpy.run_path(os.fspath(recipe))["programs"].items():
+            found[f"{recipe.parent.name}_{name}"] = make
+    build = runpy.run_path(os.fspath(ROOT / "crates/export/python/guide_export/models.py"))["build"]
+    for name in list(programs):
+        if found_settings := re.fullmatch("h([01])d([01])_i([01])o([01])_n([01])", name):
+            settings = dict(zip("hdion", (setting == "1" for setting in found_settings.groups()), strict=True))
+            found[f"mlp_{name}"] = lambda settings=settings: lower(
+                build("mlp").model, build("mlp").inputs, cuda(), **settings
+            )
+    return found
+
+
+programs |= of_the_guide()
 
 # What program.fbs has gained since constants moved out of the program: without these it is an early ExecuTorch 0.x's.
 NEWER_TABLES = ("ExtraTensorInfo", "NonConstBufferDevice", "SubsegmentOffsets", "NamedData")

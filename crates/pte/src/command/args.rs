@@ -5,8 +5,8 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::lint::{Caller, Expectation, Level, Rule, Runtime};
 use lexopt::prelude::*;
-use pte::lint::{Caller, Expectation, Level, Rule, Runtime};
 
 /// What `pte --help` prints.
 pub(crate) const HELP: &str = "\

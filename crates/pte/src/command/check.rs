@@ -1,14 +1,14 @@
 //! `pte check`.
 
+use crate::lint::{self, Answer, Conditions, Data, Finding, Level, Origin, Part};
+use crate::{DataFile, Method, Program};
 use annotate_snippets::{
     AnnotationKind, Group, Level as Severity, Origin as Place, Renderer, Snippet,
 };
-use pte::lint::{self, Answer, Conditions, Data, Finding, Level, Origin, Part};
-use pte::{DataFile, Method, Program};
 use serde::Serialize;
 
 use super::args::{Check, Format};
-use super::describe::{clean, plural, row, table};
+use super::describe::{clean, planned, plural, row, table};
 use super::input::Input;
 use super::{FINE, FOUND, JSON_VERSION, Outcome, PAGES, json, sarif, show};
 
@@ -88,7 +88,7 @@ pub(crate) fn run(check: &Check) -> Outcome {
     outcome
 }
 
-fn conditions(check: &Check) -> Result<Conditions, pte::Error> {
+fn conditions(check: &Check) -> Result<Conditions, crate::Error> {
     let data = match &check.data {
         None => Data::Unsaid,
         Some(files) => Data::Files(files.iter().map(DataFile::open).collect::<Result<_, _>>()?),
@@ -191,8 +191,7 @@ fn report<'a>(place: &'a str, finding: &'a Finding, method: Option<&Method>) -> 
     if finding.level > Level::Note {
         let page = format!(
             "`pte explain {}`, or {PAGES}: {}",
-            finding.rule,
-            finding.rule.page()
+            finding.rule, finding.page
         );
         group = group.element(Severity::NOTE.message(page));
     }
@@ -212,8 +211,9 @@ fn snippet<'a>(
             Part::Output => (&method.outputs, "output"),
             _ => continue,
         };
-        let [name, shape, nbytes, place, memory] =
-            row(index, values.get(index)?, subject.part == Part::Output);
+        let value = values.get(index)?;
+        let [name, shape, nbytes, place, _] = row(index, value, subject.part == Part::Output);
+        let memory = planned(value).to_owned();
         rows.push([format!("{word} {name}"), shape, nbytes, place, memory]);
     }
     const MOST: usize = 8;
@@ -248,7 +248,8 @@ fn github(file: &File) -> Vec<String> {
         };
         let mut text = clean(&finding.message);
         let help = finding.help.iter().cloned();
-        for more in finding.answer.iter().map(said).chain(help) {
+        let page = format!("{PAGES}: {}", finding.page);
+        for more in finding.answer.iter().map(said).chain(help).chain([page]) {
             text.push('\n');
             text.push_str(&more);
         }

@@ -1,6 +1,6 @@
 //! Words for the parts of a program.
 
-use pte::{Device, Dynamism, Method, Step, TensorInfo, Value};
+use crate::{Device, Dynamism, Method, Step, TensorInfo, Value};
 
 /// Text out of a file, without what could move a terminal's cursor or start a new line.
 pub(crate) fn clean(text: &str) -> String {
@@ -112,6 +112,16 @@ fn memory(tensor: &TensorInfo, output: bool) -> &'static str {
     }
 }
 
+/// The same in as few words as a marked line has room for; empty for what is no tensor.
+pub(crate) fn planned(value: &Value) -> &'static str {
+    match value.tensor() {
+        Some(tensor) if tensor.planned.is_some() => "planned",
+        Some(tensor) if tensor.data.is_some() => "constant",
+        Some(_) => "not planned",
+        None => "",
+    }
+}
+
 /// Columns of equal width, each line indented by as many spaces.
 pub(crate) fn table<const N: usize>(rows: &[[String; N]], indent: usize) -> String {
     let width = |column: usize| {
@@ -139,7 +149,7 @@ pub(crate) fn way(method: &Method) -> Vec<String> {
     let mut runs: Vec<(String, usize, u64)> = Vec::new();
     for step in &method.chain {
         let (kind, nbytes) = match step {
-            Step::Copy(copy) if copy.direction == pte::Direction::HostToDevice => {
+            Step::Copy(copy) if copy.direction == crate::Direction::HostToDevice => {
                 (format!("copy to {}", place(copy.device)), copy.nbytes)
             }
             Step::Copy(copy) => (format!("copy from {}", place(copy.device)), copy.nbytes),

@@ -1,6 +1,6 @@
 //! `pte diff`.
 
-use pte::diff::{self, Change};
+use crate::diff::{self, Change};
 use serde::Serialize;
 
 use super::args::Diff;

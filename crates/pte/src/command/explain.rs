@@ -1,6 +1,6 @@
 //! `pte explain`.
 
-use pte::lint::{RULES, Rule};
+use crate::lint::{RULES, Rule};
 
 use super::PAGES;
 use super::describe::table;

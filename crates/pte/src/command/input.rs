@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use pte::{Error, Limits, Program};
+use crate::{Error, Limits, Program};
 
 /// A program, or why there is none, with the name that it was asked for by.
 pub(crate) struct Input {

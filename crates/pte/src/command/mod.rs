@@ -1,4 +1,5 @@
-//! The command: arguments in, text and an exit code out.
+//! The command `pte`: arguments in, text and an exit code out. `main` prints it; who wants the command's own words without
+//! a process calls [`run`].
 
 mod args;
 mod check;
@@ -13,21 +14,25 @@ use std::ffi::OsString;
 use std::fmt;
 
 /// The version of every JSON document that the command writes. It grows when a field changes its meaning or goes.
-pub(crate) const JSON_VERSION: u32 = 1;
+pub const JSON_VERSION: u32 = 1;
 /// Where the guide's pages are, from the root of its site.
 pub(crate) const PAGES: &str = "the ExecuTorch CUDA Guide";
 
-/// Everything went well.
-pub(crate) const FINE: u8 = 0;
-/// There is something to say: findings, or changes.
-pub(crate) const FOUND: u8 = 1;
-/// An input could not be read, or the arguments are wrong.
-pub(crate) const FAILED: u8 = 2;
+/// The exit code where everything went well.
+pub const FINE: u8 = 0;
+/// The exit code where there is something to say: findings, or changes.
+pub const FOUND: u8 = 1;
+/// The exit code where an input could not be read, or the arguments are wrong.
+pub const FAILED: u8 = 2;
 
 /// What a run of the command answers.
-pub(crate) struct Outcome {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// The exit code: [`FINE`], [`FOUND`] or [`FAILED`].
     pub code: u8,
+    /// What it prints.
     pub stdout: String,
+    /// Its errors, a line each.
     pub stderr: String,
 }
 
@@ -47,8 +52,15 @@ impl Outcome {
     }
 }
 
-/// Runs the command with these arguments, without the command's own name.
-pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
+/// Runs the command with these arguments, without the command's own name. A file called `-` is this process's standard
+/// input, and colour depends on its standard output; nothing else of the process is touched.
+///
+/// ```
+/// let outcome = pte::command::run(["explain", "L1"].map(Into::into));
+/// assert_eq!(outcome.code, pte::command::FINE);
+/// assert!(outcome.stdout.starts_with("L1 planned-device-input"));
+/// ```
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
     match args::parse(arguments) {
         Ok(args::Asked::Text(text)) => Outcome::new(FINE, text),
         Ok(args::Asked::Show(show)) => show::run(&show),

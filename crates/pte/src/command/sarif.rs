@@ -1,8 +1,9 @@
 //! Findings as SARIF 2.1.0, for code-scanning services.
 
-use pte::lint::{Level, RULES};
+use crate::lint::{Level, RULES};
 use serde_json::{Value, json};
 
+use super::PAGES;
 use super::check::{File, said};
 
 /// The log of one run over these files.
@@ -15,7 +16,12 @@ pub(crate) fn log(files: &[File]) -> String {
                 "name": rule.name(),
                 "shortDescription": {"text": rule.summary()},
                 "fullDescription": {"text": rule.why()},
-                "help": {"text": format!("Finds:\n{}\n\nDoes not find:\n{}", rule.bad(), rule.good())},
+                "help": {"text": format!(
+                    "Finds:\n{}\n\nDoes not find:\n{}\n\n{PAGES}: {}",
+                    rule.bad(),
+                    rule.good(),
+                    rule.page()
+                )},
             })
         })
         .collect();
@@ -37,7 +43,7 @@ pub(crate) fn log(files: &[File]) -> String {
 }
 
 fn results(file: &File) -> Vec<Value> {
-    let result = |finding: &pte::lint::Finding| {
+    let result = |finding: &crate::lint::Finding| {
         let level = match finding.level {
             Level::Error => "error",
             Level::Warning => "warning",

@@ -1,7 +1,7 @@
 //! `pte show`.
 
-use pte::lint::{self, Caller, Conditions, Level};
-use pte::{Copied, Method, Program};
+use crate::lint::{self, Caller, Conditions, Level};
+use crate::{Copied, Method, Program};
 use serde::Serialize;
 
 use super::args::Show;
@@ -191,7 +191,7 @@ fn page(name: &str, program: &Program) -> String {
 
 fn section(program: &Program, method: &Method) -> String {
     let mut text = format!("\n{}\n", clean(&method.name));
-    let ends = |values: &[pte::Value], what: &str| match values.len() {
+    let ends = |values: &[crate::Value], what: &str| match values.len() {
         0 => "caller".to_owned(),
         count => format!("caller ({})", plural(count, what, &format!("{what}s"))),
     };
@@ -304,7 +304,7 @@ fn wrap(parts: &[String]) -> String {
 
 /// One line that says whether the contract is mixed.
 fn contract(method: &Method) -> String {
-    let side = |tensors: Vec<&pte::TensorInfo>, what: &str| {
+    let side = |tensors: Vec<&crate::TensorInfo>, what: &str| {
         let mut places: Vec<String> = tensors.iter().map(|tensor| place(tensor.device)).collect();
         places.sort_unstable();
         places.dedup();
@@ -367,16 +367,18 @@ fn copies(method: &Method) -> String {
     }
 }
 
-fn delegate(delegate: &pte::Delegate) -> String {
-    let spec = |spec: &pte::CompileSpec| match &spec.value {
-        pte::SpecValue::Text(text) if text.len() <= 80 => {
+fn delegate(delegate: &crate::Delegate) -> String {
+    let spec = |spec: &crate::CompileSpec| match &spec.value {
+        crate::SpecValue::Text(text) if text.len() <= 80 => {
             format!("{}={}", clean(&spec.key), clean(text))
         }
-        pte::SpecValue::Text(text) => {
+        crate::SpecValue::Text(text) => {
             format!("{}={} of text", clean(&spec.key), bytes(text.len() as u64))
         }
-        pte::SpecValue::Bytes { hex } if hex.len() <= 16 => format!("{}=0x{hex}", clean(&spec.key)),
-        pte::SpecValue::Bytes { hex } => {
+        crate::SpecValue::Bytes { hex } if hex.len() <= 16 => {
+            format!("{}=0x{hex}", clean(&spec.key))
+        }
+        crate::SpecValue::Bytes { hex } => {
             format!("{}={}", clean(&spec.key), bytes(hex.len() as u64 / 2))
         }
     };

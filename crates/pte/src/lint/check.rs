@@ -73,6 +73,7 @@ pub(super) fn finding(
         answer: None,
         help: None,
         notes: Vec::new(),
+        page: rule.page(),
     }
 }
 

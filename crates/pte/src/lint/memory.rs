@@ -118,12 +118,9 @@ impl Found<'_> {
             list(&there),
             is(there.len())
         );
-        self.add(finding(
-            Rule::HiddenFromMetadata,
-            Level::Note,
-            there,
-            message,
-        ));
+        let mut found = finding(Rule::HiddenFromMetadata, Level::Note, there, message);
+        found.help = Some("read the devices with pte, not in the arena table".into());
+        self.add(found);
     }
 
     pub(super) fn outside_arena(&mut self) {
@@ -196,6 +193,7 @@ impl Found<'_> {
                 .into();
         let text = "Device memory buffers are not yet compatible with share_memory_arenas. Please disable share_memory_arenas when using models with device-planned memory.";
         let mut found = finding(Rule::NoSharedArenas, Level::Note, subjects, message);
+        found.help = Some("load it with share_memory_arenas=false, which is the default".into());
         measured(
             self.conditions.runtime,
             &mut found,

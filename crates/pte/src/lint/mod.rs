@@ -222,6 +222,8 @@ pub struct Finding {
     pub help: Option<String>,
     /// More that follows from it.
     pub notes: Vec<String>,
+    /// What the guide says about the rule: a page and a heading on it, from the guide's root.
+    pub page: String,
 }
 
 /// A part of a method.

@@ -50,6 +50,16 @@ impl Found<'_> {
             .operators
             .iter()
             .filter(|name| name.starts_with("et_copy::"));
+        let settings = [
+            (to.copies > 0).then_some(
+                "skip_h2d_for_method_inputs=True with alloc_graph_input=False if the caller's inputs are on the device",
+            ),
+            (from.copies > 0).then_some(
+                "skip_d2h_for_method_outputs=True if its result is wanted there",
+            ),
+        ];
+        let settings: Vec<&str> = settings.into_iter().flatten().collect();
+        found.help = Some(format!("export with {}", list(&settings)));
         found.notes.push(format!(
             "the kernels library must be loaded: it has {}",
             list(&operators.collect::<Vec<_>>())
@@ -134,12 +144,10 @@ impl Found<'_> {
                 ),
                 _ => continue,
             };
-            self.add(finding(
-                Rule::RepeatedCopy,
-                Level::Note,
-                vec![subject],
-                message,
-            ));
+            let mut found = finding(Rule::RepeatedCopy, Level::Note, vec![subject], message);
+            found.help =
+                Some("leave no operator out of the delegate, and use one partitioner".into());
+            self.add(found);
         }
     }
 
@@ -166,6 +174,7 @@ impl Found<'_> {
             subjects.collect(),
             message,
         );
+        found.help = Some("link the backend's library whole, or use a wheel that has it".into());
         if self.conditions.caller == Some(Caller::Python) && ids.contains(&"CudaBackend") {
             found
                 .notes

@@ -157,9 +157,9 @@ impl Found<'_> {
         };
         let mut found = finding(Rule::UnplannedHostOutput, level, subjects, message);
         match self.conditions.caller {
-            Some(Caller::Python) => found
-                .notes
-                .push("the Python bindings bring it by themselves".into()),
+            Some(Caller::Python) => {
+                found.help = Some("nothing is to do: the Python bindings bring it".into());
+            }
             Some(Caller::Rust) => {
                 found.help =
                     Some("export with alloc_graph_output=True, which is the default".into());
@@ -191,6 +191,8 @@ impl Found<'_> {
             first.sizes,
             plural(first.nbytes, "byte")
         );
-        self.add(finding(Rule::BoundedOutput, Level::Note, subjects, message));
+        let mut found = finding(Rule::BoundedOutput, Level::Note, subjects, message);
+        found.help = Some("hand over a buffer of that size, whatever the run needs".into());
+        self.add(found);
     }
 }

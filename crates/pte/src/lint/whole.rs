@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::check::{Found, answer, code, finding, is, list, measured, on, tensors};
-use super::{Conditions, Finding, Level, Origin, Part, Rule, Subject};
-use crate::{Device, Program};
+use super::{Conditions, Expectation, Finding, Level, Origin, Part, Rule, Subject};
+use crate::{Device, Program, TensorInfo};
 
 impl Found<'_> {
     pub(super) fn mixed_contract(&mut self) {
@@ -68,6 +68,7 @@ impl Found<'_> {
                 is(subjects.len())
             );
             let mut found = finding(Rule::NotAsExpected, Level::Error, subjects, message);
+            found.help = Some(settings(expected, first));
             if expected.output && copied && expected.device == Some(true) {
                 found.notes.push("an output that an operator on the host also uses keeps its copy although skip_d2h_for_method_outputs=True".into());
             } else if expected.output && copied && expected.planned == Some(false) {
@@ -77,6 +78,26 @@ impl Found<'_> {
             self.add(found);
         }
     }
+}
+
+/// The settings that ask for what was expected, where a tensor is something else.
+fn settings(expected: Expectation, tensor: &TensorInfo) -> String {
+    let (skip, alloc) = if expected.output {
+        ("skip_d2h_for_method_outputs", "alloc_graph_output")
+    } else {
+        ("skip_h2d_for_method_inputs", "alloc_graph_input")
+    };
+    // A skipped input copy needs an unplanned input.
+    let pair = (!expected.output && expected.device == Some(true)).then_some(false);
+    let asked = [
+        (skip, expected.device, !tensor.device.is_cpu()),
+        (alloc, expected.planned.or(pair), tensor.planned.is_some()),
+    ];
+    let asked = asked.into_iter().filter_map(|(setting, expected, is)| {
+        let python = if expected? { "True" } else { "False" };
+        (expected? != is).then(|| format!("{setting}={python}"))
+    });
+    format!("export with {}", list(&asked.collect::<Vec<_>>()))
 }
 
 pub(super) fn refused_layout(
@@ -137,8 +158,10 @@ pub(super) fn methods_disagree(program: &Program, findings: &mut Vec<Finding>) {
                 on(*device)
             );
             let found = finding(Rule::MethodsDisagree, Level::Note, vec![output], message);
+            let help = "export both methods with the same propagate_device_config, if the one's result is the other's input";
             findings.push(Finding {
                 method: Some(method.name.clone()),
+                help: Some(help.into()),
                 ..found
             });
         }

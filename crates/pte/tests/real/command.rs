@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
-use pte::lint::RULES;
+use pte::lint::{RULES, Rule};
 use serde_json::{Value, json};
 
 use crate::edited;
@@ -13,6 +13,20 @@ use crate::programs::{all, one, scratch};
 
 fn pte(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_pte"))
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+/// The same in 10 MB of addresses: what is mapped, the stack and the libraries included.
+fn in_ten_megabytes(arguments: &[&str]) -> Output {
+    Command::new("sh")
+        .args([
+            "-c",
+            "ulimit -v 9765; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_pte"),
+        ])
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -442,15 +456,15 @@ fn findings_for_a_terminal() {
 error[L1]: input 0 and input 1 are on cuda:0 and planned: the runtime copies into a buffer of its own
 --> {path}, method forward
  |
- | input 0   float32[8, 8]   256 B   cuda:0   planned: the runtime copies it into its own buffer
- |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
- | input 1   float32[8, 8]   256 B   cuda:0   planned: the runtime copies it into its own buffer
- |                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+ | input 0   float32[8, 8]   256 B   cuda:0   planned
+ |                                   ^^^^^^^^^^^^^^^^
+ | input 1   float32[8, 8]   256 B   cuda:0   planned
+ |                                   ^^^^^^^^^^^^^^^^
  |
  = note: `set_input` answers 0x10: Planned-buffer copy needs host memory on both sides: dst device 1, src device 0. Export with MemoryPlanningPass(alloc_graph_input=False) to share the caller's memory. [ExecuTorch 1.5.1, measured]
  = note: handed device memory, it says `src device 1` and refuses it all the same
  = help: export with memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False)
- = note: `pte explain L1`, or the ExecuTorch CUDA Guide: recipes/pair-the-input-skip.html"
+ = note: `pte explain L1`, or the ExecuTorch CUDA Guide: reference/pte.html#l1-planned-device-input"
     );
     assert_eq!((code, first, errors.as_str()), (1, expected.as_str(), ""));
     assert!(
@@ -469,7 +483,8 @@ fn findings_for_github() {
     assert_eq!(code, 1);
     assert!(first.starts_with(&format!("::error file={path},title=L3 unreachable-device-tensor%2C method forward::value 2 is on cuda:0")), "{first}");
     assert!(
-        first.contains("%0Aexport with alloc_graph_output=True"),
+        first.contains("%0Aexport with alloc_graph_output=True")
+            && first.ends_with(&Rule::UnreachableDeviceTensor.page()),
         "{first}"
     );
     assert!(
@@ -496,6 +511,15 @@ fn findings_as_sarif() {
         run["tool"]["driver"]["rules"].as_array().unwrap().len(),
         RULES.len()
     );
+    for (described, rule) in run["tool"]["driver"]["rules"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(RULES)
+    {
+        let help = described["help"]["text"].as_str().unwrap();
+        assert!(help.ends_with(&rule.page()), "{help}");
+    }
     let result = &run["results"][0];
     assert_eq!(
         (&result["ruleId"], &result["level"]),
@@ -616,7 +640,7 @@ fn every_rule_is_explained() {
         assert!(
             text.contains("finds\n\n    ")
                 && text.contains("does not find\n\n    ")
-                && text.ends_with(".html\n"),
+                && text.ends_with(&format!("{}\n", rule.page())),
             "{text}"
         );
         assert_ne!(rule.bad(), rule.good(), "{rule}");
@@ -644,7 +668,7 @@ fn damaged_files_are_a_line_and_exit_code_two() {
         fs::write(&path, case).unwrap();
         let path = path.to_str().unwrap();
         for command in ["show", "check"] {
-            let (code, output, errors) = parts(&pte(&[command, path]));
+            let (code, output, errors) = parts(&in_ten_megabytes(&[command, path]));
             assert_eq!(
                 (code, output.as_str(), errors.lines().count()),
                 (2, "", 1),
@@ -655,7 +679,6 @@ fn damaged_files_are_a_line_and_exit_code_two() {
     }
 }
 
-/// A program of 10 GB in 64 MB of addresses: what is mapped, stacks and libraries included.
 #[test]
 fn ten_gigabytes_need_no_memory() {
     let folder = scratch();
@@ -668,12 +691,7 @@ fn ten_gigabytes_need_no_memory() {
         .set_len(10 << 30)
         .unwrap();
     let start = Instant::now();
-    let limited = format!(
-        "ulimit -v 65536; exec {} show --json {}",
-        env!("CARGO_BIN_EXE_pte"),
-        path.display()
-    );
-    let output = Command::new("sh").args(["-c", &limited]).output().unwrap();
+    let output = in_ten_megabytes(&["show", "--json", path.to_str().unwrap()]);
     let took = start.elapsed();
     assert!(output.status.success(), "{output:?}");
     assert!(took.as_secs() < 2, "{took:?}");

@@ -8,6 +8,7 @@ mod edited;
 mod flat;
 mod generated;
 mod hostile;
+mod machines;
 mod matrix;
 mod programs;
 mod rules;

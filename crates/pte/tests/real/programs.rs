@@ -178,6 +178,19 @@ fn key(sources: &Path, wheel: &Path) -> u64 {
     for source in ["programs.py", "method_meta.cpp"] {
         fs::read(sources.join(source)).unwrap().hash(&mut key);
     }
+    // The guide's own programs are among them.
+    let root = sources.join("../../..");
+    let mut recipes: Vec<PathBuf> = fs::read_dir(root.join("listings"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("export.py"))
+        .filter(|recipe| recipe.is_file())
+        .collect();
+    recipes.push(root.join("crates/export/python/guide_export/models.py"));
+    recipes.sort();
+    for recipe in recipes {
+        let listing = recipe.parent().unwrap().file_name();
+        (listing, fs::read(&recipe).unwrap()).hash(&mut key);
+    }
     for part in [
         "exir",
         "backends",

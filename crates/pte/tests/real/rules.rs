@@ -142,6 +142,9 @@ fn every_rule_finds_something_and_something_is_without_it() {
                 ..Conditions::default()
             },
         );
+        for finding in &findings {
+            assert!(finding.help.is_some(), "{}: {finding:?}", exported.name);
+        }
         seen.extend(findings.iter().map(|finding| finding.rule));
     }
     // No exporter writes what L17 finds; `answers` has one that was edited.
@@ -213,6 +216,10 @@ fn findings_name_the_tensors_and_the_setting() {
     assert_eq!(
         named.message,
         "input 0, input 1 `scale`, input 2 `extras.left` and input 3 `extras.right` are planned on the host, and device-in was expected"
+    );
+    assert_eq!(
+        named.help.unwrap(),
+        "export with skip_h2d_for_method_inputs=True and alloc_graph_input=False"
     );
     let twice = first(&one("sandwich").program(), &by(None), Rule::RepeatedCopy);
     assert_eq!(
