@@ -299,6 +299,31 @@ const ON_PAGES: &[Fault] = &[
         &[(Kind::DirectiveMalformed, "drift", NOTES, 5)],
     ),
     note(
+        "\n{{table adds.sum}}\n",
+        &[(Kind::DirectiveMalformed, "table", NOTES, 5)],
+    ),
+    note(
+        "\n{{table adds.sum: No table at all.}}\n",
+        &[
+            (Kind::FactUnknown, "adds.sum", NOTES, 5),
+            (Kind::StripMissing, "strip", NOTES, 1),
+        ],
+    ),
+    note(
+        "\n{{table adds.none: Nothing of the kind.}}\n",
+        &[
+            (Kind::FactUnknown, "adds.none", NOTES, 5),
+            (Kind::StripMissing, "strip", NOTES, 1),
+        ],
+    ),
+    note(
+        "\nSee {{table adds.rows: What it added.}}\n",
+        &[
+            (Kind::DirectiveMisplaced, "adds.rows", NOTES, 5),
+            (Kind::StripMissing, "strip", NOTES, 1),
+        ],
+    ),
+    note(
         "\n{{fact adds.sum}}\n",
         &[(Kind::DirectiveMalformed, "fact", NOTES, 5)],
     ),
@@ -527,7 +552,7 @@ fn a_page_shows_what_the_runs_showed() {
         (
             "recipes/adds",
             "stand-in</strong>: <a href=\"#claim-adds.ours\">Our adder never overflows.</a> · \
-             <a href=\"#fact-adds.bytes\"><code>768</code></a></li>",
+             <a href=\"#fact-adds.bytes\"><code>768</code></a> · <a href=\"#fact-adds.rows\">What it added.</a></li>",
         ),
         (
             "recipes/adds",
@@ -584,6 +609,7 @@ fn a_page_shows_what_the_runs_showed() {
             "notes",
             "Write <code>{{fact listing.name = value}}</code> and <code>{{#include file:anchor}}</code>.",
         ),
+        ("recipes/adds", "<td><code>1|2</code></td><td>3</td>"),
         (
             "recipes/adds",
             "<blockquote class=\"blockquote-tag blockquote-tag-note\">",
@@ -714,6 +740,12 @@ const IN_THE_BUILD: &[Fault] = &[
             "listings/dies/output.txt",
             3,
         )],
+    },
+    Fault {
+        file: "src/recipes/adds.md",
+        from: "{{table adds.rows: What it added.}}",
+        to: "",
+        found: &[(Kind::FactUnstated, "adds.rows", "listings/adds/main.rs", 18)],
     },
     Fault {
         file: "src/recipes/dies.md",

@@ -1,7 +1,7 @@
 //! Adds two numbers.
 
 use proof::Origin::{Exporter, Runtime, StandIn};
-use proof::{claim, fact, quoted};
+use proof::{claim, fact, quoted, table};
 
 fn main() {
     // ANCHOR: sum
@@ -14,4 +14,6 @@ fn main() {
     quoted("adds.cuda", "no adder on this device", "cuda/adder.cpp", "0123456789abcdef");
     claim(Runtime, "adds.exact", "The sum of `1` and `2` is 3, not 4.", sum == 3);
     claim(StandIn, "adds.ours", "Our adder never overflows.", sum < 4);
+    let rows = vec![vec!["`1|2`".to_owned(), sum.to_string()]];
+    table(StandIn, "adds.rows", &["of", "sum"], rows);
 }
