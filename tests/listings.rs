@@ -29,6 +29,7 @@ listings! {
     check_a_pte: "check-a-pte",
     choose_a_recipe: "choose-a-recipe",
     default_copies: "default-copies",
+    dynamic_shapes: "dynamic-shapes",
     errors: "errors",
     first_device_program: "first-device-program",
     half_a_pair: "half-a-pair",

@@ -125,6 +125,15 @@ const OF_A_LISTING: &[Kind] = &[
 ];
 
 impl Fault {
+    /// Whether a listing's `export.py` becomes another, and so has to be exported.
+    pub fn changes_a_recipe(&self) -> bool {
+        let of = |plant: &Plant| match plant {
+            Plant::Replace { file, .. } | Plant::Remove { file } | Plant::Write { file, .. } => Some(*file),
+            _ => None,
+        };
+        self.plant.iter().filter_map(of).any(|file| file.ends_with("/export.py"))
+    }
+
     /// The same, for what leaves the book unproved and mdBook none the wiser.
     pub const fn unproved(mut self) -> Self {
         self.unproved = true;

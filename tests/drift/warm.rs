@@ -9,8 +9,8 @@ use crate::doors::cargo;
 use crate::fault::{Fault, Plant};
 use crate::tree::Tree;
 
-/// The listing that asks for programs by their settings, which only it knows.
-const ASKS_BY_SETTINGS: &str = "choose-a-recipe";
+/// The listings that ask for programs by their settings, which only they know.
+const ASK_BY_SETTINGS: [&str; 2] = ["choose-a-recipe", "behaviour"];
 
 /// The exports that are under way. Only speed depends on it: what is not in the cache is exported by the fault's own build.
 pub struct Warm {
@@ -22,16 +22,22 @@ impl Warm {
     /// Starts with the exporter's faults among these, in their order. The tree must have been built.
     pub fn start(tree: &Tree, faults: &[&'static Fault]) -> Result<Self, String> {
         let modules: Vec<_> = faults.iter().filter_map(|fault| module(fault)).collect();
-        // A copy: a fault in the tree may build the program again.
-        let program = tree.folder.join(ASKS_BY_SETTINGS);
-        std::fs::copy(tree.root.join("target/debug").join(ASKS_BY_SETTINGS), &program)
-            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let mut programs = Vec::new();
+        for name in ASK_BY_SETTINGS {
+            // A copy: a fault in the tree may build the program again.
+            let program = tree.folder.join(name);
+            std::fs::copy(tree.root.join("target/debug").join(name), &program)
+                .map_err(|error| format!("{}: {error}", program.display()))?;
+            programs.push(program);
+        }
         let jobs: Vec<_> = modules
             .into_iter()
             .map(|module| {
                 let mut recipes = Command::new(cargo());
                 recipes.args(["run", "--quiet", "--package", "export", "--", "all"]);
-                (module, [job(tree, module, recipes), job(tree, module, Command::new(&program))])
+                let listings = programs.iter().map(Command::new);
+                let commands = std::iter::once(recipes).chain(listings);
+                (module, commands.map(|command| job(tree, module, command)).collect::<Vec<_>>())
             })
             .collect();
         let (sender, done) = mpsc::channel();
