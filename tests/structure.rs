@@ -7,6 +7,7 @@ use std::process::Command;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("book", &["export", "proof"]),
     ("device", &["executorch-device", "export"]),
+    ("device-library", &["device"]),
     ("executorch-device", &[]),
     ("export", &[]),
     (

@@ -1,4 +1,4 @@
-// The device that stands in for a GPU, for callers in C++ and other languages: libdevice.so. See ../src/c.rs.
+// The device that stands in for a GPU, for callers in C++ and other languages: libguide_device.so. See ../src/c.rs.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-//! The device for callers in other languages: what `libdevice.so` exports. The declarations for C++ are
+//! The device for callers in other languages: what `libguide_device.so` (`crates/device-library`) exports. The declarations for C++ are
 //! in `include/guide_device.h`.
 //!
 //! Load the library before the first program is loaded, into the process that has `libexecutorch.so`, and call

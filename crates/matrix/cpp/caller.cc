@@ -1,7 +1,7 @@
 // The caller in C++: ExecuTorch's own `Module`. Reads a case a line from standard input and forks for each, so that a
 // case may end its process; says what it saw as lines of JSON, after each call. See ../src/observe.rs.
 //
-// Argument: the path of libdevice.so, the device that stands in for a GPU.
+// Argument: the path of libguide_device.so, the device that stands in for a GPU.
 
 #include <executorch/extension/module/module.h>
 #include <executorch/extension/tensor/tensor_ptr.h>
@@ -199,7 +199,7 @@ void run(const Library& device, const Case& asked) {
 
 int main(int argc, char** argv) {
   if (argc != 2) {
-    give_up("expected the path of libdevice.so");
+    give_up("expected the path of libguide_device.so");
   }
   const Library device = load(argv[1]);
   for (std::string line; std::getline(std::cin, line);) {

@@ -3,7 +3,7 @@
 Reads a case a line from standard input and forks for each, so that a case may end its process and PyTorch is imported
 once; says what it saw as lines of JSON, after each call. See `../src/observe.rs`.
 
-Argument: the path of libdevice.so, the device that stands in for a GPU.
+Argument: the path of libguide_device.so, the device that stands in for a GPU.
 """
 
 import ctypes

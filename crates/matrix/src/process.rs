@@ -55,10 +55,11 @@ struct Ended {
 
 impl Runner {
     pub(crate) fn new(language: Language) -> Result<Self, Error> {
-        let own = env::current_exe().map_err(Error::io("/proc/self/exe"))?;
-        let library = || library(&own);
         let command = match language {
-            Language::Rust => return Ok(Self::Rust(own)),
+            Language::Rust => {
+                let own = env::current_exe().map_err(Error::io("/proc/self/exe"))?;
+                return Ok(Self::Rust(own));
+            }
             Language::Cpp => {
                 let mut command = Command::new(env!("CPP_CALLER"));
                 command.arg(library()?);
@@ -174,16 +175,27 @@ impl Drop for Forking {
     }
 }
 
-/// The device for callers in other languages, which cargo builds beside this program.
-fn library(own: &Path) -> Result<PathBuf, Error> {
-    let folder = own.parent().unwrap_or(Path::new("."));
-    let name = "libdevice.so";
-    [folder.join("deps").join(name), folder.join(name)]
-        .into_iter()
-        .find(|path| path.exists())
-        .ok_or_else(|| {
-            Error::io(folder.join("deps").join(name))(std::io::Error::other(
-                "not found; run `cargo build -p matrix`",
-            ))
-        })
+/// The device for callers in other languages, as cargo builds it now: it is not a dependency, see its README.
+fn library() -> Result<PathBuf, Error> {
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .args(["build", "--quiet", "--package", "device-library"])
+        .args(["--message-format", "json-render-diagnostics"])
+        .stderr(Stdio::inherit());
+    // The faults that a test plants in the device.
+    if let Some(features) = env::var_os("GUIDE_FEATURES") {
+        command.arg("--features").arg(features);
+    }
+    let output = command.output().map_err(Error::io("cargo"))?;
+    let built = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .filter(|message| message["target"]["name"] == "guide_device")
+        .find_map(|message| Some(PathBuf::from(message["filenames"][0].as_str()?)));
+    built.filter(|_| output.status.success()).ok_or_else(|| {
+        let why = "it does not build; repeat with: cargo build -p device-library";
+        Error::io("crates/device-library")(std::io::Error::other(why))
+    })
 }
