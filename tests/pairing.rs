@@ -52,6 +52,7 @@ fn skipping_copies_requires_unallocated_graph_io() {
     let pair = MemoryPlanningPass {
         alloc_graph_input: false,
         alloc_graph_output: false,
+        ..MemoryPlanningPass::default()
     };
     assert_eq!(check(planned(pair)), Ok(()));
 

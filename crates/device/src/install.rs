@@ -31,16 +31,44 @@ static INSTALLED: Mutex<Option<&'static Fenced>> = Mutex::new(None);
 /// [`Error::Kernels`], [`Error::Addresses`], [`Error::Register`] if another allocator or delegate took the place, and the
 /// two about `GUIDE_DEVICE_PLANT`.
 pub fn install() -> Result<Device, Error> {
+    install_without(None)
+}
+
+/// What [`install`] puts into the process besides the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// ExecuTorch's own operators, the copies between host and device among them.
+    Kernels,
+    /// The allocator for CUDA.
+    Allocator,
+    /// The delegate `CudaBackend`.
+    Delegate,
+}
+
+/// [`install`] with one part left out, as a program does that forgot it: for seeing what ExecuTorch then answers. Only the
+/// first call of a process decides.
+///
+/// # Errors
+///
+/// As of [`install`].
+pub fn install_without(missing: Option<Part>) -> Result<Device, Error> {
     let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(fenced) = *installed {
         return Ok(Device::new(fenced));
     }
     fault::choose()?;
-    load_kernels()?;
+    if missing != Some(Part::Kernels) {
+        load_kernels()?;
+    }
     let fenced: &'static Fenced = Box::leak(Box::new(Fenced::new(probe::why_fenced())?));
     executorch_device::set_log_sink(log::record);
-    executorch_device::register_allocator(fenced)?;
-    executorch_device::register_delegate(ID, Box::leak(Box::new(CudaBackend::new(fenced))))?;
+    if missing != Some(Part::Allocator) {
+        executorch_device::register_allocator(fenced)?;
+    }
+    if missing != Some(Part::Delegate) {
+        executorch_device::register_delegate(ID, Box::leak(Box::new(CudaBackend::new(fenced))))?;
+    }
     *installed = Some(fenced);
     Ok(Device::new(fenced))
 }

@@ -22,6 +22,6 @@ pub use device::{Buffer, Device, Element, Policy, Seen};
 pub use error::Error;
 pub use fault::PLANTED_FAULTS;
 pub use fence::POISON;
-pub use install::install;
+pub use install::{Part, install, install_without};
 pub use log::{LogLine, Origin};
 pub use report::{ErrorLine, Report};

@@ -47,6 +47,9 @@ pub struct MemoryPlanningPass {
     pub alloc_graph_input: bool,
     /// Plan memory for graph outputs; else the caller supplies it.
     pub alloc_graph_output: bool,
+    /// Plan a buffer that methods write to, and that has the same name in each, once for all of them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub share_mutable_buffers: bool,
 }
 
 impl Default for MemoryPlanningPass {
@@ -54,6 +57,7 @@ impl Default for MemoryPlanningPass {
         Self {
             alloc_graph_input: true,
             alloc_graph_output: true,
+            share_mutable_buffers: false,
         }
     }
 }

@@ -217,6 +217,7 @@ impl Program {
         let planning = MemoryPlanningPass {
             alloc_graph_input: settings.alloc_input,
             alloc_graph_output: settings.alloc_output,
+            ..MemoryPlanningPass::default()
         };
         let model = match self {
             Self::Static => Model::Add,

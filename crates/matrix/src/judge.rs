@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use device::ErrorLine;
+use device::{ErrorLine, Report};
 use proof::Origin;
 use regex::Regex;
 
@@ -80,7 +80,11 @@ pub(crate) fn judge(
     let mut number = 0;
     for seen in observations {
         match &seen.failure {
-            Some(failure) => executions.push(execution(seen, failed(seen, failure), None)),
+            Some(failure) => executions.push(execution(
+                seen,
+                failed(seen.call, &seen.report, failure),
+                None,
+            )),
             None if seen.call == Call::Execute => {
                 let result = seen
                     .result
@@ -163,9 +167,8 @@ fn execution(
     }
 }
 
-fn failed(seen: &Observation, failure: &Failure) -> (Outcome, Origin) {
-    let call = seen.call;
-    let mut log: Vec<Line> = seen.report.errors.iter().map(line).collect();
+pub(crate) fn failed(call: Call, report: &Report, failure: &Failure) -> (Outcome, Origin) {
+    let mut log: Vec<Line> = report.errors.iter().map(line).collect();
     // After the text PyTorch's own exceptions have the C++ frames that they came through.
     let exception = failure.exception.as_deref().map(|text| {
         let end = text.find("\nException raised from ");
@@ -198,7 +201,7 @@ fn failed(seen: &Observation, failure: &Failure) -> (Outcome, Origin) {
     (outcome, origin)
 }
 
-fn line(line: &ErrorLine) -> Line {
+pub(crate) fn line(line: &ErrorLine) -> Line {
     Line {
         origin: match line.origin {
             device::Origin::Runtime => Origin::Runtime,
@@ -209,13 +212,13 @@ fn line(line: &ErrorLine) -> Line {
 }
 
 /// Without addresses, which differ from run to run and alone have this many digits.
-fn normal(text: &str) -> String {
+pub(crate) fn normal(text: &str) -> String {
     static ADDRESS: LazyLock<Regex> =
         LazyLock::new(|| Regex::new("0x[0-9a-f]{9,16}").expect("a pattern"));
     ADDRESS.replace_all(text, "<address>").into_owned()
 }
 
-fn name(signal: i32) -> String {
+pub(crate) fn name(signal: i32) -> String {
     let known = [
         (4, "SIGILL"),
         (6, "SIGABRT"),

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod axes;
+pub mod bite;
 mod case;
 mod error;
 mod judge;

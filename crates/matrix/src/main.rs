@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
+use matrix::bite::{self, Bite};
 use matrix::{Caller, Error, Key, Matrix, Sweep, committed, run_case};
 
 const HELP: &str = "\
@@ -16,6 +17,9 @@ of its own, on the device that stands in for a GPU.
     matrix check [WORD]...            measure again, and name every cell that is not what matrix.json says
     matrix measure [--out FILE]       measure everything and write it (default: crates/matrix/matrix.json)
     matrix show CELL                  what matrix.json says of a cell, and of its program
+    matrix bite check [WORD]...       the same three for bite.json, the models and calls that bite
+    matrix bite measure [--out FILE]
+    matrix bite show WORD...
 
 A CELL is PROGRAM SETTINGS CALLER INPUTS OUTPUT. With WORDs, only the cells whose names have all of them are measured.
 
@@ -34,9 +38,14 @@ fn main() -> ExitCode {
         ["check", words @ ..] => check(words),
         ["measure"] => measure(&committed()),
         ["measure", "--out", file] => measure(Path::new(file)),
+        ["bite", "check", words @ ..] => check_bite(words),
+        ["bite", "measure"] => measure_bite(&bite::committed()),
+        ["bite", "measure", "--out", file] => measure_bite(Path::new(file)),
+        ["bite", "show", words @ ..] if !words.is_empty() => show_bite(words),
         ["show", words @ ..] if !words.is_empty() => show(&words.join(" ")),
         // For the sweep, which starts this program once for each case.
         ["case", line] => run_case(line).map(|()| true),
+        ["bite-case", line] => bite::run_case(line).map(|()| true),
         [] | ["-h" | "--help" | "help"] => {
             print!("{HELP}");
             Ok(true)
@@ -103,6 +112,43 @@ fn show(name: &str) -> Result<bool, Error> {
         "{}",
         pretty(serde_json::to_string_pretty(&matrix.cell(&key)))
     );
+    Ok(true)
+}
+
+fn measure_bite(file: &Path) -> Result<bool, Error> {
+    let bite = Bite::measure(&[])?;
+    bite.write(file)?;
+    println!("{}: {} cases", file.display(), bite.cases.len());
+    Ok(true)
+}
+
+fn check_bite(words: &[&str]) -> Result<bool, Error> {
+    let measured = Bite::measure(words)?;
+    let differences = Bite::read(bite::committed())?.differences(&measured, words);
+    for difference in &differences {
+        println!("{difference}");
+    }
+    println!(
+        "{} cases measured again, {} differences",
+        measured.cases.len(),
+        differences.len()
+    );
+    Ok(differences.is_empty())
+}
+
+/// The lines of the file whose names have these words.
+fn show_bite(words: &[&str]) -> Result<bool, Error> {
+    let text = Bite::read(bite::committed())?.to_json();
+    let has = |line: &&str| {
+        words.iter().all(|word| {
+            line.split('"')
+                .nth(1)
+                .is_some_and(|name| name.contains(word))
+        })
+    };
+    for line in text.lines().filter(has) {
+        println!("{}", line.trim_end_matches(','));
+    }
     Ok(true)
 }
 

@@ -88,11 +88,7 @@ pub struct Plan {
 /// What a cell holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a few hundred, and most are the large ones"
-)]
-pub enum Answer {
+pub enum Answer<R = Run> {
     /// There is no program: [`Matrix::programs`] has the exporter's reason. Nothing was run.
     NotExported,
     /// The caller's language cannot say this. Nothing was run.
@@ -102,15 +98,15 @@ pub enum Answer {
     },
     /// What happened, under both policies of the device.
     Measured {
-        /// Both executions.
-        run: Run,
+        /// What.
+        run: R,
     },
     /// The policies differ: what CUDA does here depends on its driver and is not known.
     DependsOnTheDriver {
         /// With copies that refuse a pointer on the wrong side.
-        refuse: Run,
+        refuse: R,
         /// With copies that accept it.
-        accept: Run,
+        accept: R,
     },
 }
 
@@ -378,20 +374,7 @@ impl Matrix {
     ///
     /// [`Error::Io`].
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let path = path.as_ref();
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o644))
-            .tempfile_in(folder)
-            .map_err(Error::io(folder))?;
-        file.write_all(self.to_json().as_bytes())
-            .map_err(Error::io(path))?;
-        file.persist(path)
-            .map_err(|error| Error::io(path)(error.error))?;
-        Ok(())
+        write(path.as_ref(), &self.to_json())
     }
 
     /// The file's text: one entry a line.
@@ -466,6 +449,22 @@ impl Matrix {
     }
 }
 
+/// Writes a file: a temporary one beside it, then the rename.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Error> {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o644))
+        .tempfile_in(folder)
+        .map_err(Error::io(folder))?;
+    file.write_all(text.as_bytes()).map_err(Error::io(path))?;
+    file.persist(path)
+        .map_err(|error| Error::io(path)(error.error))?;
+    Ok(())
+}
+
 /// What these types hold is text, numbers and truth values, which are JSON.
 pub(crate) fn json<T: Serialize + ?Sized>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_default()
@@ -476,6 +475,6 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-fn no_copies(copies: &Copies) -> bool {
+pub(crate) fn no_copies(copies: &Copies) -> bool {
     *copies == Copies::default()
 }

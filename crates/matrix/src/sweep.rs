@@ -148,7 +148,7 @@ impl Sweep<'_> {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
         .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -198,7 +198,7 @@ fn programs(
                 let values = folder.join(format!("{program}.f32"));
                 let (expected, inputs) = values_of(program, &exported)?;
                 fs::write(&values, inputs).map_err(Error::io(&values))?;
-                let plan = Export::Plan(plan(program, &exported.pte)?);
+                let plan = Export::Plan(plan(program.method(), &exported.pte)?);
                 let made = Ready {
                     exported,
                     expected,
@@ -248,14 +248,12 @@ fn values_of(program: Program, exported: &Exported) -> Result<(Expected, Vec<u8>
 }
 
 /// What the file says of the method.
-fn plan(program: Program, pte: &Path) -> Result<Plan, Error> {
+pub(crate) fn plan(method: &str, pte: &Path) -> Result<Plan, Error> {
     let file = pte::Program::open(pte)?;
-    let method = file
-        .method(program.method())
-        .ok_or_else(|| Error::Malformed {
-            path: pte.to_owned(),
-            what: format!("it has no method `{}`", program.method()),
-        })?;
+    let method = file.method(method).ok_or_else(|| Error::Malformed {
+        path: pte.to_owned(),
+        what: format!("it has no method `{method}`"),
+    })?;
     let place = |tensor: &pte::TensorInfo| {
         let planned = if tensor.planned.is_some() {
             "planned"

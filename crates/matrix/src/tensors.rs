@@ -2,7 +2,8 @@
 #![allow(unsafe_code)]
 
 use executorch::device::{Device, DeviceType};
-use executorch::tensor::{TensorPtr, TensorPtrBuilder, View};
+use executorch::evalue::{EValue, IntoEValue as _};
+use executorch::tensor::{Scalar, TensorPtr, TensorPtrBuilder, View};
 
 use crate::observe::COLUMNS;
 
@@ -22,4 +23,34 @@ pub(crate) fn tensor(address: usize, rows: usize, cuda: bool) -> TensorPtr<'stat
             .device(Device::new(kind, 0))
     };
     tensor.build().expect("contiguous sizes have valid strides")
+}
+
+/// Any tensor at `address`, as a value that lives until the process ends.
+///
+/// # Errors
+///
+/// The crate's own, for strides that no order of the dimensions has.
+pub(crate) fn value<S: Scalar>(
+    address: usize,
+    sizes: &[i32],
+    strides: Option<&[i32]>,
+    cuda: bool,
+) -> Result<EValue<'static>, executorch::Error> {
+    let kind = if cuda {
+        DeviceType::Cuda
+    } else {
+        DeviceType::Cpu
+    };
+    let data = std::ptr::with_exposed_provenance::<S>(address);
+    // SAFETY: as in `tensor`.
+    let mut builder = unsafe {
+        TensorPtrBuilder::<View<S>>::from_ptr(data, sizes.iter().copied())
+            .device(Device::new(kind, 0))
+    };
+    if let Some(strides) = strides {
+        // SAFETY: as in `tensor`.
+        builder = unsafe { builder.strides(strides.iter().copied()) };
+    }
+    let tensor: &'static _ = Box::leak(Box::new(builder.build()?));
+    Ok(tensor.into_evalue())
 }

@@ -98,6 +98,7 @@ fn with_config(model: Model, label: &str) -> Request {
     let planning = MemoryPlanningPass {
         alloc_graph_input: set('i'),
         alloc_graph_output: set('o'),
+        ..MemoryPlanningPass::default()
     };
     let config = ExecutorchBackendConfig {
         propagate_device_config: propagate.into(),

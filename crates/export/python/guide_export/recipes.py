@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from executorch.backends.cuda.cuda_backend import CudaBackend
-from executorch.backends.cuda.cuda_partitioner import CudaPartitioner
 from executorch.exir import ExecutorchProgramManager, to_edge_transform_and_lower
 
 from guide_export import config, eager, models
@@ -51,15 +49,13 @@ def from_recipe(path: Path, name: str) -> tuple[ExecutorchProgramManager, Called
 
 
 def from_config(name: str, given: dict[str, Any]) -> tuple[ExecutorchProgramManager, Called]:
-    """The model `name`, whole on the device, with the given `ExecutorchBackendConfig`."""
+    """The model `name` with the given `ExecutorchBackendConfig`."""
     examples = models.build(name)
     exported = {
         method: torch.export.export(example.model, example.inputs, dynamic_shapes=example.dynamic_shapes or None)
         for method, example in examples.items()
     }
-    partitioners = {
-        method: [CudaPartitioner([CudaBackend.generate_method_name_compile_spec(method)])] for method in examples
-    }
+    partitioners = {method: example.partitioners(method) for method, example in examples.items()}
     program = to_edge_transform_and_lower(exported, partitioner=partitioners).to_executorch(
         config.backend_config(given)
     )
