@@ -327,6 +327,7 @@ fn configuration(row: &Row, alloc_graph_input: bool) -> ExecutorchBackendConfig 
         memory_planning_pass: MemoryPlanningPass {
             alloc_graph_input,
             alloc_graph_output: row.alloc_graph_output,
+            ..MemoryPlanningPass::default()
         }
         .into(),
         enable_non_cpu_memory_planning: true,
