@@ -62,6 +62,9 @@ const NO_RESULT_IS_RIGHT: &[Declared] = &[
     (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
     (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
     (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
+    (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+    (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
+    (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
 ];
 
 /// Where a sentence can be added to a page, and what stands there.
@@ -116,10 +119,7 @@ pub const FAULTS: &[Fault] = &[
         "fact-of-nothing",
         "a page quotes a fact that nothing records",
         &[on_page("{{fact pairing-rule.unpaired.code =", "{{fact pairing-rule.unpaired.number =")],
-        &[
-            (K::FactUnknown, "pairing-rule.unpaired.number", PAIR, Text("unpaired.number")),
-            (K::FactUnstated, "pairing-rule.unpaired.code", PAIR_MAIN, Call("pairing-rule.unpaired.code")),
-        ],
+        &[(K::FactUnknown, "pairing-rule.unpaired.number", PAIR, Text("unpaired.number"))],
     ),
     fault(
         Guidance,
@@ -224,14 +224,22 @@ pub const FAULTS: &[Fault] = &[
             from: "skip_d2h_for_method_outputs=True",
             to: "skip_d2h_for_method_outputs=False",
         }],
-        &[(K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1))],
+        &[
+            (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::ClaimFails, "pte.diff", SHOW_MAIN, Call("pte.diff")),
+        ],
     ),
     fault(
         Guidance,
         "recipe-half",
         "a recipe that readers copy loses half of its pair",
         &[Replace { file: PLANNED_EXPORT, from: "alloc_graph_input=False", to: "alloc_graph_input=True" }],
-        &[(K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1))],
+        &[
+            (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
+            (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
+            (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, 1488 B of file, 1256 B of program")),
+        ],
     ),
     fault(
         Guidance,
@@ -242,7 +250,11 @@ pub const FAULTS: &[Fault] = &[
             from: "            memory_planning_pass=",
             to: concat!("            enable_non_cpu_memory_planning=False,\n", "            memory_planning_pass="),
         }],
-        &[(K::ExportFails, "planned-output/planned_output", PLANNED_EXPORT, Line(1))],
+        &[
+            (K::ExportFails, "planned-output/planned_output", PLANNED_EXPORT, Line(1)),
+            (K::OutcomeDiffers, "check-a-pte", CHECK_MAIN, Line(1)),
+            (K::OutcomeDiffers, "pte-show", SHOW_MAIN, Line(1)),
+        ],
     ),
     // Outputs and listings.
     fault(
@@ -360,12 +372,20 @@ pub const FAULTS: &[Fault] = &[
         "heading-renamed",
         "a heading that other pages link to is renamed",
         &[Replace { file: CHOOSE, from: "## Host in, host out", to: "## From host to host" }],
-        &[(
-            K::FragmentBroken,
-            "recipes/choose-a-recipe.md#host-in-host-out",
-            INDEX,
-            Text("choose-a-recipe.md#host-in-host-out"),
-        )],
+        &[
+            (
+                K::FragmentBroken,
+                "recipes/choose-a-recipe.md#host-in-host-out",
+                INDEX,
+                Text("choose-a-recipe.md#host-in-host-out"),
+            ),
+            (
+                K::FragmentBroken,
+                "../recipes/choose-a-recipe.md#host-in-host-out",
+                PTE,
+                Text("{{fact pte-rules.l8.summary = Each execution copies betw"),
+            ),
+        ],
     ),
     // What nobody proved.
     fault(
@@ -585,6 +605,15 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::FactDiffers, "stand-in.wrong_side.refuse", STAYS, Text("stand-in.wrong_side.refuse")),
             (K::OutcomeDiffers, "stand-in", STAND_IN_MAIN, Line(1)),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.upper-bound", "listings/dynamic-shapes/main.rs", Call("dynamic.upper-bound")),
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.delegate_log",
+                "src/when-it-fails/errors.md",
+                Text("know-what-you-have.load.delegate_log"),
+            ),
+            (K::FactDiffers, "know-what-you-have.load.delegate_log", PTE, Text("know-what-you-have.load.delegate_log")),
         ],
     ),
     fault(
@@ -608,6 +637,13 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Line(1)),
             (K::FactDiffers, "stand-in.null_output", STAYS, Text("stand-in.null_output")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a null output")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.delegate_log",
+                "src/when-it-fails/errors.md",
+                Text("know-what-you-have.load.delegate_log"),
+            ),
         ],
     ),
     fault(
@@ -640,6 +676,16 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
             (K::FactDiffers, "stand-in.wrong_side.refuse", STAYS, Text("stand-in.wrong_side.refuse")),
             (K::OutcomeDiffers, "stand-in", STAND_IN_MAIN, Line(1)),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.upper-bound", "listings/dynamic-shapes/main.rs", Call("dynamic.upper-bound")),
+            (K::ClaimFails, "errors.process-lives", "listings/errors/main.rs", Call("errors.process-lives")),
+            (K::FactDiffers, "errors.cut.log", "src/when-it-fails/errors.md", Text("errors.cut.log")),
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.delegate_log",
+                "src/when-it-fails/errors.md",
+                Text("know-what-you-have.load.delegate_log"),
+            ),
         ],
     ),
     fault(
@@ -675,6 +721,15 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
             (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
             (K::OutcomeDiffers, "stand-in", STAND_IN_MAIN, Line(1)),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.upper-bound", "listings/dynamic-shapes/main.rs", Call("dynamic.upper-bound")),
+            (K::FactDiffers, "errors.cut.log", "src/when-it-fails/errors.md", Text("errors.cut.log")),
+            (
+                K::OutputDiffers,
+                "errors",
+                "listings/errors/output.txt",
+                Text("cut: InvalidProgram (0x23): File size is too small. Expe"),
+            ),
         ],
     ),
     fault(
@@ -690,6 +745,8 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Text("assert_eq!(")),
             (K::OutcomeDiffers, "pairing-rule", PAIR_MAIN, Text("planned_bytes[0] - planned_bytes[1] == 512")),
             (K::OutputDiffers, "know-what-you-have", HAVE_OUTPUT, Text("arena 0: 256 bytes on Cuda")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.upper-bound", "listings/dynamic-shapes/main.rs", Call("dynamic.upper-bound")),
         ],
     ),
     fault(
@@ -734,6 +791,8 @@ pub const FAULTS: &[Fault] = &[
                 Text("choose-a-recipe.host-to-host.device_arena"),
             ),
             (K::OutputDiffers, "know-what-you-have", HAVE_OUTPUT, Text("this runtime cannot run it: NotFound (0x20)")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.upper-bound", "listings/dynamic-shapes/main.rs", Call("dynamic.upper-bound")),
         ],
     ),
     fault(
@@ -741,19 +800,31 @@ pub const FAULTS: &[Fault] = &[
         "no-refusal",
         "the exporter refuses no longer",
         &[Plant::Exporter { module: "accepts_a_skip_without_planning" }],
-        &[(K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Line(1))],
+        &[
+            (K::OutcomeDiffers, "choose-a-recipe", CHOOSE_MAIN, Line(1)),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+        ],
     ),
     fault(
         Exporter,
         "exporter-reworded",
         "the exporter words its refusal otherwise",
         &[Plant::Exporter { module: "rewords_its_refusal" }],
-        &[(
-            K::FactDiffers,
-            "choose-a-recipe.no-device-planning.text",
-            CHOOSE,
-            Text("choose-a-recipe.no-device-planning.text"),
-        )],
+        &[
+            (
+                K::FactDiffers,
+                "choose-a-recipe.no-device-planning.text",
+                CHOOSE,
+                Text("choose-a-recipe.no-device-planning.text"),
+            ),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (
+                K::FactDiffers,
+                "choose-a-recipe.no-device-planning.text",
+                "src/when-it-fails/errors.md",
+                Text("choose-a-recipe.no-device-planning.text"),
+            ),
+        ],
     ),
     fault(
         Exporter,
@@ -827,6 +898,13 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "check.foretold", CHECK_MAIN, Call("check.foretold")),
             (K::FactDiffers, "pairing-rule.unpaired.device_log", PAIR, Text("pairing-rule.unpaired.device_log")),
             (K::OutputDiffers, "pairing-rule", PAIR_OUTPUT, Text("unpaired: NotSupported (0x10): Planned-buffer copy")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (
+                K::FactDiffers,
+                "pairing-rule.unpaired.device_log",
+                "src/when-it-fails/errors.md",
+                Text("pairing-rule.unpaired.device_log"),
+            ),
         ],
     ),
     fault(
@@ -847,6 +925,13 @@ pub const FAULTS: &[Fault] = &[
                 CALLER_OUTPUT,
                 Text("planned output: InvalidState (0x2): Output 0 is me"),
             ),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (
+                K::FactDiffers,
+                "caller-output.planned.log",
+                "src/when-it-fails/errors.md",
+                Text("caller-output.planned.log"),
+            ),
         ],
     ),
     fault(
@@ -854,12 +939,20 @@ pub const FAULTS: &[Fault] = &[
         "backend-reworded",
         "the runtime words the lack of a delegate otherwise",
         &[Plant::Runtime { from: "Backend %s is not registered.", to: "Backend %s is not recognised." }],
-        &[(
-            K::FactDiffers,
-            "know-what-you-have.load.delegate_log",
-            INSTALL,
-            Text("know-what-you-have.load.delegate_log"),
-        )],
+        &[
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.delegate_log",
+                INSTALL,
+                Text("know-what-you-have.load.delegate_log"),
+            ),
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.delegate_log",
+                "src/when-it-fails/errors.md",
+                Text("know-what-you-have.load.delegate_log"),
+            ),
+        ],
     ),
     // The device. Of its faults the book has no statement about one: the wording of our own delegate.
     fault(
@@ -906,6 +999,8 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
         ],
     ),
     fault(Device, "never-runs", "queued work is dropped", &[Plant::Device { fault: "never-runs" }], NO_RESULT_IS_RIGHT),
@@ -940,6 +1035,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a copy from the wrong side, policy `accept`")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     fault(
@@ -990,6 +1086,7 @@ pub const FAULTS: &[Fault] = &[
                 CHOOSE_OUTPUT,
                 Text("host-to-host              2 copies in, 1 out, equa"),
             ),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     fault(
@@ -1002,6 +1099,7 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.freed", STAYS, Text("stand-in.freed")),
             (K::FactDiffers, "stand-in.host", STAYS, Text("stand-in.host")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a freed pointer")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     fault(
@@ -1009,7 +1107,10 @@ pub const FAULTS: &[Fault] = &[
         "unfenced",
         "the host can read and write device memory",
         &[Plant::Device { fault: "unfenced" }],
-        &[(K::ClaimFails, "memcpy.crash", MEMCPY_MAIN, Call("memcpy.crash"))],
+        &[
+            (K::ClaimFails, "memcpy.crash", MEMCPY_MAIN, Call("memcpy.crash")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+        ],
     ),
     fault(
         Device,
@@ -1029,6 +1130,9 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
             (K::FactDiffers, "stand-in.freed", STAYS, Text("stand-in.freed")),
             (K::OutcomeDiffers, "stand-in", STAND_IN_MAIN, Line(1)),
+            (K::OutcomeDiffers, "dynamic-shapes", "listings/dynamic-shapes/main.rs", Line(1)),
+            (K::OutcomeDiffers, "errors", "listings/errors/main.rs", Line(1)),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -1071,6 +1175,7 @@ pub const FAULTS: &[Fault] = &[
                 FIRST_OUTPUT,
                 Text("host → host: 1 copy in (64 bytes), 1 copy out (32 "),
             ),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     fault(
@@ -1102,6 +1207,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             (K::FactDiffers, "stand-in.wrong_side.refuse", STAYS, Text("stand-in.wrong_side.refuse")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a copy from the wrong side, policy `refuse`")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     // The build itself.
