@@ -213,7 +213,7 @@ def build(name: str) -> dict[str, Example]:
             return {"encode": Example(Add(), inputs), "decode": Example(Add3(), inputs)}
         case "mlp":
             return {"forward": Example(Mlp(), inputs[:1])}
-    model, given, partitioners = {
+    bites: dict[str, tuple[torch.nn.Module, tuple[torch.Tensor, ...], Callable[[str], list[Partitioner]]]] = {
         "add_itself": (Twice(), inputs[:1], whole),
         "add_empty": (Add(), tuple(tensor[:0] for tensor in inputs), whole),
         "add_second_device": (Add(), inputs, second_device),
@@ -229,5 +229,8 @@ def build(name: str) -> dict[str, Example]:
         "weight_not_owned": (Weight(), inputs[:1], additions),
         "state": (State(), inputs[:1], whole),
         "state_not_owned": (State(), inputs[:1], additions),
-    }[name]
+    }
+    if name not in bites:
+        raise ValueError(f"no model `{name}`: `export::Model` has them all")
+    model, given, partitioners = bites[name]
     return {"forward": Example(model, given, partitioners=partitioners)}
