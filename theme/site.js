@@ -51,6 +51,82 @@
     }
     byId('mdbook-theme-navy').textContent = 'Dark';
 
+    // One program in several languages: tabs, and the language that was chosen last, on every page. A tab that is not shown
+    // is still found, by a link into it and by the browser's search.
+    const stored = 'guide-language';
+    const groups = [...document.querySelectorAll('.tabs')].map((group, number) => {
+        const list = document.createElement('div');
+        list.className = 'tab-list';
+        list.setAttribute('role', 'tablist');
+        list.setAttribute('aria-label', 'Language');
+        const panels = [...group.children];
+        const tabs = panels.map((panel, place) => {
+            const name = panel.firstElementChild;
+            const tab = document.createElement('button');
+            tab.type = 'button';
+            tab.id = `tab-${number}-${place}`;
+            tab.setAttribute('role', 'tab');
+            tab.textContent = name.textContent;
+            name.hidden = true;
+            panel.id = `tab-panel-${number}-${place}`;
+            panel.setAttribute('role', 'tabpanel');
+            panel.setAttribute('aria-labelledby', tab.id);
+            tab.setAttribute('aria-controls', panel.id);
+            tab.addEventListener('click', () => choose(tab.textContent, tab));
+            panel.addEventListener('beforematch', () => choose(tab.textContent));
+            return tab;
+        });
+        list.append(...tabs);
+        list.addEventListener('keydown', event => {
+            const at = tabs.indexOf(event.target);
+            const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: -1 }[event.key];
+            if (to !== undefined) {
+                const next = tabs.at(to % tabs.length);
+                choose(next.textContent, next);
+                next.focus();
+                event.preventDefault();
+                // To mdBook these keys turn the page.
+                event.stopPropagation();
+            }
+        });
+        group.prepend(list);
+        return { tabs, panels };
+    });
+    const show = language => {
+        for (const { tabs, panels } of groups) {
+            const at = tabs.findIndex(tab => tab.textContent === language);
+            tabs.forEach((tab, place) => {
+                const shown = place === Math.max(at, 0);
+                tab.setAttribute('aria-selected', shown);
+                tab.tabIndex = shown ? 0 : -1;
+                panels[place].hidden = shown ? false : 'until-found';
+            });
+        }
+    };
+    const choose = (language, tab) => {
+        // Groups above change their height; what was chosen stays where it is.
+        const before = tab?.getBoundingClientRect().top;
+        show(language);
+        if (tab) {
+            scrollBy({ top: tab.getBoundingClientRect().top - before, behavior: 'instant' });
+        }
+        try {
+            localStorage.setItem(stored, language);
+        } catch { /* not kept where the reader forbids it */ }
+    };
+    let chosen = null;
+    try {
+        chosen = localStorage.getItem(stored);
+    } catch { /* nor read */ }
+    show(chosen);
+    // The page was there before its tabs.
+    const target = byId(decodeURIComponent(location.hash.slice(1)));
+    const panel = target?.closest('[role=tabpanel][hidden]');
+    if (panel) {
+        choose(byId(panel.getAttribute('aria-labelledby')).textContent);
+        target.scrollIntoView();
+    }
+
     // What scrolls sideways takes the focus, so that arrow keys scroll it; there they do not turn to the next page.
     const watch = new ResizeObserver(entries => {
         for (const { target } of entries) {

@@ -57,6 +57,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         "the result is at the caller's address: {}",
         landed == own_address
     );
+    println!("result: {:.3?} …", &first[..3]);
     println!("equals eager: {}", first == eager);
 
     // b + b, with nothing set anew.

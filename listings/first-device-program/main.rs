@@ -56,6 +56,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     );
     println!("{line}");
     fact(StandIn, "first-device-program.default.line", &line);
+    println!("result on the host: {:.3?} …", &y[..3]);
     claim(
         Runtime,
         "first.default-copies",
@@ -90,6 +91,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     );
     println!("{line}");
     fact(StandIn, "first-device-program.device.line", &line);
+    println!("result on the device: {:.3?} …", &on_the_device[..3]);
     let weights_at_load = call.weights.calls;
     drop(outputs);
 

@@ -88,6 +88,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         "paired: {} copies in, {} copies out, equals eager: {exact}",
         copies.h2d.calls, copies.d2h.calls
     );
+    println!("result: {:.3?} …", &result[..3]);
     let seen = gpu.last_call();
     claim(
         Runtime,
@@ -158,6 +159,8 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         on_device_error as u32,
         runtime_line(&device_log)?
     );
+
+    println!("error of the unpaired call: {:#x}", on_device_error as u32);
 
     fact(Runtime, "pairing-rule.unpaired.error", on_device_error);
     fact(

@@ -38,7 +38,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let tag_is_cuda = !outputs[0].as_tensor().device().is_cpu();
     let first_result = gpu.read(first, 64)?;
     println!(
-        "first result: {:?} …, equals eager: {}",
+        "first result: {:.3?} …\nequals eager: {}",
         &first_result[..3],
         first_result == eager
     );
@@ -58,11 +58,11 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let ready = gpu.read(second, 64)?;
     println!("second result at the same address: {}", first == second);
     println!(
-        "through the first pointer: {:?} …",
+        "through the first pointer: {:.3?} …",
         &gpu.read(first, 64)?[..3]
     );
     let kept = kept.read()?;
-    println!("the copy that was kept: {:?} …", &kept[..3]);
+    println!("the copy that was kept: {:.3?} …", &kept[..3]);
     let twice_b: Vec<f32> = host_b.iter().map(|value| value + value).collect();
 
     let file = pte::Program::open(&program.pte)?;

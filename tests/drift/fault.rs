@@ -117,6 +117,7 @@ const OF_A_LISTING: &[Kind] = &[
     Kind::ClaimFails,
     Kind::OutcomeDiffers,
     Kind::OutputDiffers,
+    Kind::LanguagesDiffer,
     Kind::ListingWithoutOutput,
     Kind::ExportFails,
     Kind::TimeLimit,
@@ -175,7 +176,8 @@ impl Fault {
             // A claim names itself, everything else the listing; and where a listing fails may be a file that all share.
             .filter_map(|(kind, id, file, _)| match kind {
                 Kind::ClaimFails => file.strip_prefix("listings/")?.split('/').next(),
-                _ => id.split('/').next(),
+                // `planned-output/program` of one, `planned-output.py` in another language.
+                _ => id.split(['/', '.']).next(),
             })
             .collect();
         listings.sort_unstable();

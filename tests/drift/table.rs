@@ -43,6 +43,10 @@ const CHECK_MAIN: &str = "listings/check-a-pte/main.rs";
 const PTE: &str = "src/reference/pte.md";
 const SHOW_MAIN: &str = "listings/pte-show/main.rs";
 const SHOW_OUTPUT: &str = "listings/pte-show/output.txt";
+const PLANNED_CC: &str = "listings/planned-output/main.cc";
+const PLANNED_CC_OUTPUT: &str = "listings/planned-output/output.cc.txt";
+const PLANNED_PY_OUTPUT: &str = "listings/planned-output/output.py.txt";
+const CALLER_PY: &str = "listings/caller-output/main.py";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
 
 /// What every listing that looks at a result reports when none is right.
@@ -284,8 +288,8 @@ pub const FAULTS: &[Fault] = &[
         "an expected output declares an end that the listing does not have",
         &[Replace {
             file: PLANNED_OUTPUT,
-            from: "the copy that was kept: [15.75, 15.625, 15.5] …\n",
-            to: "the copy that was kept: [15.75, 15.625, 15.5] …\n# exit 1\n",
+            from: "the copy that was kept: [15.750, 15.625, 15.500] …\n",
+            to: "the copy that was kept: [15.750, 15.625, 15.500] …\n# exit 1\n",
         }],
         &[
             (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
@@ -316,6 +320,85 @@ pub const FAULTS: &[Fault] = &[
             to: "",
         }],
         &[(K::ListingWithoutBinary, "default-copies", DEFAULT_MAIN, Line(1))],
+    ),
+    // Listings in C++ and Python.
+    fault(
+        Guidance,
+        "language-differs",
+        "a program in C++ adds other numbers than the one in Rust",
+        &[Replace { file: PLANNED_CC, from: "(63 - i) / 4.0f", to: "(63 - i) / 2.0f" }],
+        &[
+            (K::OutputDiffers, "planned-output.cc", PLANNED_CC_OUTPUT, Line(2)),
+            (K::LanguagesDiffer, "planned-output.cc", PLANNED_CC_OUTPUT, Line(2)),
+        ],
+    ),
+    fault(
+        Guidance,
+        "language-broken",
+        "a program in C++ does not compile",
+        &[Replace { file: PLANNED_CC, from: "cudaDeviceSynchronize();", to: "cudaSynchronize();" }],
+        &[(K::ListingsDoNotCompile, "listings", PLANNED_CC, Text("cudaSynchronize();"))],
+    ),
+    fault(
+        Guidance,
+        "language-unbuilt",
+        "a program in C++ is not among those that CMake builds",
+        &[Replace {
+            file: "listings/CMakeLists.txt",
+            from: concat!(
+                "add_executable(caller-output caller-output/main.cc)\n",
+                "# Where there is a GPU: CUDA::cudart and executorch::backend_cuda in the place of stand_in.\n",
+                "target_link_libraries(caller-output PRIVATE ",
+                "executorch::runtime executorch::kernels_optimized stand_in)\n"
+            ),
+            to: "",
+        }],
+        &[(K::ListingWithoutBinary, "caller-output.cc", "listings/caller-output/main.cc", Line(1))],
+    ),
+    fault(
+        Guidance,
+        "language-output",
+        "the expected output of a program in Python has another number",
+        &[Replace { file: PLANNED_PY_OUTPUT, from: "[31.500, 31.000", to: "[31.500, 32.000" }],
+        &[(K::OutputDiffers, "planned-output.py", PLANNED_PY_OUTPUT, Text("[31.500, 32.000"))],
+    ),
+    fault(
+        Guidance,
+        "language-outcome",
+        "a program in Python that must fail passes",
+        &[Replace { file: CALLER_PY, from: "sys.exit(1)", to: "sys.exit(0)" }],
+        &[(K::OutcomeDiffers, "caller-output.py", CALLER_PY, Line(1))],
+    ),
+    fault(
+        Guidance,
+        "language-synchronise",
+        "a program in Python reads its result before it is there",
+        &[Replace { file: "listings/pairing-rule/main.py", from: "gpu.synchronize()\nfirst", to: "first" }],
+        &[
+            (K::OutputDiffers, "pairing-rule.py", "listings/pairing-rule/output.py.txt", Line(2)),
+            (K::LanguagesDiffer, "pairing-rule.py", "listings/pairing-rule/output.py.txt", Line(2)),
+        ],
+    ),
+    fault(
+        Guidance,
+        "language-orphaned",
+        "an expected output in Python has no program",
+        &[Write { file: "listings/gone/output.py.txt", text: "$ python main.py\nfine\n" }],
+        &[(K::OutputWithoutListing, "gone.py", "listings/gone/output.py.txt", Line(1))],
+    ),
+    fault(
+        Guidance,
+        "language-unshown",
+        "no page shows a program in Python",
+        &[
+            Replace { file: CALLER, from: "{{output caller-output.py}}\n", to: "" },
+            Replace {
+                file: CALLER,
+                from: "```python\n{{#include ../../listings/caller-output/main.py:program}}\n```\n",
+                to: "",
+            },
+        ],
+        &[(K::ListingWithoutPage, "caller-output.py", CALLER_PY, Line(1))],
     ),
     // Includes and links.
     fault(

@@ -244,6 +244,64 @@ fn the_keyboard_alone_is_enough() {
 }
 
 #[test]
+fn tabs_keep_the_language_that_was_chosen() {
+    let audit = Audit::new(&site(), &axe());
+    let page = audit.url("recipes/planned-output.html");
+    let mut browser = Browser::start();
+    browser.set_up(Scheme::Light, 1280);
+    browser.open(&page);
+    let all_show = |language: &str| {
+        format!(
+            "[...document.querySelectorAll('.tabs')].every(group => {{
+                const shown = [...group.querySelectorAll('[role=tabpanel]')]
+                    .filter(panel => panel.checkVisibility({{ contentVisibilityAuto: true }}) && !panel.hidden);
+                const tab = group.querySelector('[aria-selected=true]');
+                return shown.length === 1 && tab.textContent === '{language}' && tab.tabIndex === 0
+                    && shown[0].getAttribute('aria-labelledby') === tab.id
+                    && document.getElementById(tab.getAttribute('aria-controls')) === shown[0];
+            }})"
+        )
+    };
+    assert!(browser.holds("document.querySelectorAll('.tabs [role=tablist]').length === 2"));
+    assert!(browser.holds(&all_show("Rust")), "the first at first");
+
+    // By keyboard: one stop for each group, arrows inside, and mdBook does not turn the page.
+    assert!(browser.tab_to("Tab", "[role=tab]"));
+    for (key, language) in [
+        ("ArrowRight", "C++"),
+        ("ArrowLeft", "Rust"),
+        ("ArrowLeft", "Python"),
+        ("ArrowRight", "Rust"),
+        ("End", "Python"),
+    ] {
+        browser.press(key);
+        assert!(browser.holds(&all_show(language)), "{key} shows {language}");
+        assert!(browser.holds(&format!(
+            "document.activeElement.textContent === '{language}'"
+        )));
+    }
+    assert!(browser.holds("location.pathname.endsWith('planned-output.html')"));
+    require_none(&audit.axe(&mut browser, "tabs of Python"));
+
+    // Kept on other pages, and where there is no such language the first is shown.
+    browser.visit(&audit.url("recipes/pair-the-input-skip.html"));
+    assert!(browser.holds(&all_show("Python")));
+    browser.visit(&audit.url("recipes/caller-output.html"));
+    assert!(browser.holds(&all_show("Rust")));
+
+    // A link into a tab that is not shown shows it.
+    browser.visit(&page);
+    assert!(browser.holds(&all_show("Python")));
+    browser.evaluate(
+        "document.querySelector('.claim-proof[href=\"#listing-planned-output\"]').click()",
+    );
+    assert!(browser.comes_to_hold(&all_show("Rust")));
+    browser.visit(&audit.url("index.html"));
+    browser.visit(&format!("{page}#listing-planned-output.cc"));
+    assert!(browser.comes_to_hold(&all_show("C++")));
+}
+
+#[test]
 fn a_message_pasted_whole_is_found() {
     let audit = Audit::new(&site(), &axe());
     let mut browser = Browser::start();

@@ -1,6 +1,7 @@
 //! Makes the programs of all listings, with one Python process for all that the cache does not have.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use export::{Error, Exporter, Request};
 
@@ -29,41 +30,49 @@ pub(crate) fn exporter(workspace: &Workspace) -> Result<Exporter, Failures> {
     })
 }
 
-/// Exports everything that the `export.py` of `listings` define. Gives back what failed, by listing.
+/// What the `export.py` of the listings gave, by folder.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Exports {
+    /// What failed.
+    pub(crate) failed: BTreeMap<String, Vec<Failure>>,
+    /// The exported files.
+    pub(crate) files: BTreeMap<String, Vec<PathBuf>>,
+}
+
+/// Exports everything that the `export.py` of `listings` define.
 pub(crate) fn make<'a>(
     exporter: &Exporter,
     listings: impl Iterator<Item = &'a Listing>,
-) -> BTreeMap<String, Vec<Failure>> {
-    let mut failures = BTreeMap::<String, Vec<Failure>>::new();
+) -> Exports {
+    let mut exports = Exports::default();
     let mut requests = Vec::new();
     let mut asked_by = Vec::new();
-    for listing in listings.filter(|listing| listing.exports) {
-        match exporter.programs(&listing.name) {
+    let by_folder: BTreeMap<&str, &Listing> = listings
+        .filter(|listing| listing.exports)
+        .map(|listing| (listing.folder.as_str(), listing))
+        .collect();
+    for (folder, listing) in by_folder {
+        match exporter.programs(folder) {
             Ok(programs) => {
                 asked_by.extend(programs.iter().map(|program| (listing, program.clone())));
                 requests.extend(programs.into_iter().map(Request::from));
             }
-            Err(error) => {
-                let failure = failure(listing, &listing.name, &error);
-                failures
-                    .entry(listing.name.clone())
-                    .or_default()
-                    .push(failure);
-            }
+            Err(error) => exports.fail(listing, failure(listing, folder, &error)),
         }
     }
     if requests.is_empty() {
-        return failures;
+        return exports;
     }
     match exporter.all(&requests) {
         Ok(results) => {
             for ((listing, program), result) in asked_by.into_iter().zip(results) {
-                if let Err(error) = result {
-                    let failure = failure(listing, &program, &error);
-                    failures
-                        .entry(listing.name.clone())
-                        .or_default()
-                        .push(failure);
+                match result {
+                    Ok(exported) => {
+                        let files = exports.files.entry(listing.folder.clone()).or_default();
+                        files.push(exported.pte);
+                        files.extend(exported.ptd);
+                    }
+                    Err(error) => exports.fail(listing, failure(listing, &program, &error)),
                 }
             }
         }
@@ -74,14 +83,18 @@ pub(crate) fn make<'a>(
                     file: "listings".to_owned(),
                     ..failure(listing, "exports", &error)
                 };
-                failures
-                    .entry(listing.name.clone())
-                    .or_default()
-                    .push(failure.repeated_by("cargo xtask build"));
+                exports.fail(listing, failure.repeated_by("cargo xtask build"));
             }
         }
     }
-    failures
+    exports
+}
+
+impl Exports {
+    fn fail(&mut self, listing: &Listing, failure: Failure) {
+        let failed = self.failed.entry(listing.folder.clone()).or_default();
+        failed.push(failure);
+    }
 }
 
 fn failure(listing: &Listing, id: &str, error: &Error) -> Failure {
@@ -99,7 +112,7 @@ fn failure(listing: &Listing, id: &str, error: &Error) -> Failure {
         seen,
     );
     if command.is_empty() {
-        failure.of_listing(&listing.name)
+        failure.of_listing(&listing.folder)
     } else {
         failure.repeated_by(command)
     }

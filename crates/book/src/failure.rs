@@ -62,6 +62,8 @@ kinds! {
     OutputWithoutListing = "output-without-listing",
     /// A listing printed something else than what is expected of it.
     OutputDiffers = "output-differs",
+    /// A listing in C++ or Python printed something else than the one in Rust prints of the same thing.
+    LanguagesDiffer = "languages-differ",
     /// A listing ended otherwise than declared: another exit code, or a signal.
     OutcomeDiffers = "outcome-differs",
     /// A listing ran longer than the time limit.
@@ -205,10 +207,9 @@ impl Failure {
         }
     }
 
-    /// The same, repeated by running one listing.
-    pub(crate) fn of_listing(mut self, listing: &str) -> Self {
-        self.repeat = run_command(listing);
-        self
+    /// The same, repeated by running one listing, by its name.
+    pub(crate) fn of_listing(self, listing: &str) -> Self {
+        self.repeated_by(&run_command(listing))
     }
 
     /// The same, repeated by `command`.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `[sentence]{claim=id}` | a listing asserts this sentence, in these words |
 //! | `{{fact listing.name = value}}` | a listing recorded this value, or quotes it from a named source |
-//! | `{{output listing}}` | what the listing printed in this run, which is its `output.txt` |
+//! | `{{output listing}}` | what the listing printed in this run, which is its `output.txt`; `listing.cc` and `listing.py` are those in C++ and Python |
 //! | `{{table listing.name: caption}}` | a table that a listing made of this run |
 //! | `{{gpu sentence}}` | only a GPU can show this; the page's strip says so |
 //! | `{{strip}}` | what stands behind this page: proved, from our stand-in, only on a GPU |
@@ -15,12 +15,16 @@
 //! a run collects all [`Failure`]s and reports them at once. mdBook itself carries on after most faults, so nothing here
 //! does.
 //!
-//! The stages, each a module: `listing` and `runner` (what a listing is, and running it), `proving` (all of them),
+//! Blocks that include Rust, C++ and Python, in this order with nothing between, are shown as tabs, and so are their outputs.
+//!
+//! The stages, each a module: `listing` and `runner` (what a listing is, and running it; `cpp` and `python` for those in
+//! other languages), `proving` (all of them),
 //! `page` and `markdown` (what a page says), `gate` (comparing the two), `render` (what a reader sees), `record` (what a
 //! run leaves), `site` (what mdBook made of it), `bless` (the comparison, written instead of reported).
 
 mod bless;
 mod config;
+mod cpp;
 mod exports;
 mod failure;
 #[doc(hidden)]
@@ -36,6 +40,7 @@ mod pattern;
 mod preprocess;
 mod provenance;
 mod proving;
+mod python;
 mod record;
 mod render;
 mod runner;
@@ -46,7 +51,7 @@ pub use bless::bless;
 pub use config::Settings;
 pub use failure::{Failure, Failures, Kind};
 pub use gate::{Judgement, judge};
-pub use listing::{Expected, Listing, Outcome};
+pub use listing::{Expected, Language, Listing, Outcome};
 pub use page::Source;
 pub use preprocess::preprocess;
 pub use provenance::{Commit, Provenance};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::failure::{Failure, Kind, run_command};
+use crate::failure::{Failure, Failures, Kind, run_command};
 use crate::workspace::Workspace;
 
 /// How a process ended.
@@ -71,6 +71,80 @@ impl Display for Outcome {
     }
 }
 
+/// What a listing is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Language {
+    /// The one that makes the claims and records the facts of its folder.
+    Rust,
+    /// Compiled against the ExecuTorch wheel's CMake package.
+    Cpp,
+    /// Run by the Python in which the wheel is installed.
+    Python,
+}
+
+impl Language {
+    /// In the order in which pages show them.
+    pub const ALL: [Self; 3] = [Self::Rust, Self::Cpp, Self::Python];
+
+    /// For readers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "Rust",
+            Self::Cpp => "C++",
+            Self::Python => "Python",
+        }
+    }
+
+    /// As a fenced block names it.
+    #[must_use]
+    pub fn fence(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Cpp => "cpp",
+            Self::Python => "python",
+        }
+    }
+
+    /// The file of a listing's folder that holds the program.
+    #[must_use]
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::Rust => "main.rs",
+            Self::Cpp => "main.cc",
+            Self::Python => "main.py",
+        }
+    }
+
+    /// The file of a listing's folder that holds what the program must print.
+    #[must_use]
+    pub fn output(self) -> &'static str {
+        match self {
+            Self::Rust => "output.txt",
+            Self::Cpp => "output.cc.txt",
+            Self::Python => "output.py.txt",
+        }
+    }
+
+    /// The listing of the folder `folder` in this language.
+    pub(crate) fn listing(self, folder: &str) -> String {
+        match self {
+            Self::Rust => folder.to_owned(),
+            Self::Cpp => format!("{folder}.cc"),
+            Self::Python => format!("{folder}.py"),
+        }
+    }
+
+    /// What a reader types to run the program, beside the files that the folder's `export.py` wrote.
+    fn command(self, folder: &str) -> String {
+        match self {
+            Self::Rust => run_command(folder),
+            Self::Cpp => format!("./{folder}"),
+            Self::Python => "python main.py".to_owned(),
+        }
+    }
+}
+
 /// What `output.txt` expects of a run.
 ///
 /// The file is the command on its first line ([`Listing::command`]), then standard output, then, for a listing
@@ -115,25 +189,53 @@ impl Expected {
     }
 }
 
-/// One folder of `listings/`.
+/// One program of a folder of `listings/`.
 #[derive(Clone, Debug)]
 pub struct Listing {
-    /// The name of the folder and of the binary.
+    /// The name of the folder and of the binary; for another language with `.cc` or `.py`.
     pub name: String,
+    /// The folder in `listings/`.
+    pub folder: String,
+    /// What it is written in.
+    pub language: Language,
     /// What a reader types to see its output: `cargo run --bin <name>`, or what a line `//! $ …` among the first lines of
     /// its `main.rs` declares, where the reader's own project has another.
     pub command: String,
-    /// Whether it has an `export.py`.
+    /// Whether its folder has an `export.py`.
     pub exports: bool,
-    /// What it must print; none where `output.txt` is missing.
+    /// What it must print; none where that file is missing.
     pub expected: Option<Expected>,
 }
 
 impl Listing {
-    /// `listings/<name>/<file>`, as reports show it.
+    /// `listings/<folder>/<file>`, as reports show it.
     #[must_use]
     pub fn file(&self, file: &str) -> String {
-        format!("listings/{}/{file}", self.name)
+        format!("listings/{}/{file}", self.folder)
+    }
+
+    /// The program, as reports show it.
+    #[must_use]
+    pub fn source(&self) -> String {
+        self.file(self.language.source())
+    }
+
+    /// What it must print, as reports show it.
+    #[must_use]
+    pub fn output(&self) -> String {
+        self.file(self.language.output())
+    }
+
+    /// What runs this listing alone, in the repository.
+    #[must_use]
+    pub fn repeat(&self) -> String {
+        match self.language {
+            Language::Rust => run_command(&self.name),
+            Language::Cpp | Language::Python => format!(
+                "cargo test --package listings --test listings {}",
+                self.folder.replace('-', "_")
+            ),
+        }
     }
 
     /// How it must end.
@@ -147,8 +249,8 @@ impl Listing {
 
 /// All listings by name, and what is wrong with their folders.
 ///
-/// A listing is a folder of `listings/` with a `main.rs` and without a `Cargo.toml`: one with it is a project by itself,
-/// which pages may include from. A folder that is no listing and expects an output is a failure.
+/// A listing is a `main.rs`, a `main.cc` or a `main.py` in a folder of `listings/` without a `Cargo.toml`: one with it is
+/// a project by itself, which pages may include from. An expected output without its program is a failure.
 pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec<Failure>) {
     let mut listings = BTreeMap::new();
     let mut failures = Vec::new();
@@ -170,47 +272,69 @@ pub(crate) fn discover(workspace: &Workspace) -> (BTreeMap<String, Listing>, Vec
             Vec::new()
         }
     };
-    for folder in folders {
-        let Some(name) = folder.file_name().and_then(|name| name.to_str()) else {
+    for path in folders {
+        let Some(folder) = path.file_name().and_then(|name| name.to_str()) else {
             continue;
         };
-        let expected = fs::read_to_string(folder.join("output.txt")).ok();
-        if !folder.join("main.rs").is_file() || folder.join("Cargo.toml").is_file() {
-            if expected.is_some() {
-                failures.push(Failure::new(
-                    Kind::OutputWithoutListing,
-                    name,
-                    format!("listings/{name}/output.txt"),
-                    1,
-                    format!("listings/{name}/main.rs, or no expected output"),
-                    "an expected output without the program that prints it",
-                ));
+        for language in Language::ALL {
+            match read(&path, folder, language) {
+                Ok(None) => {}
+                Ok(Some(listing)) => {
+                    failures.extend(without_output(&listing));
+                    listings.insert(listing.name.clone(), listing);
+                }
+                Err(orphaned) => failures.extend(orphaned),
             }
-            continue;
         }
-        if expected.is_none() {
-            failures.push(
-                Failure::new(
-                    Kind::ListingWithoutOutput,
-                    name,
-                    format!("listings/{name}/main.rs"),
-                    1,
-                    format!("listings/{name}/output.txt"),
-                    "no such file",
-                )
-                .repeated_by("cargo xtask bless"),
-            );
-        }
-        let source = fs::read_to_string(folder.join("main.rs")).unwrap_or_default();
-        let listing = Listing {
-            name: name.to_owned(),
-            command: declared_command(&source).map_or_else(|| run_command(name), str::to_owned),
-            exports: folder.join("export.py").is_file(),
-            expected: expected.as_deref().map(Expected::parse),
-        };
-        listings.insert(listing.name.clone(), listing);
     }
     (listings, failures)
+}
+
+/// The listing in a language in the folder at `path`, if there is one.
+fn read(path: &Path, folder: &str, language: Language) -> Result<Option<Listing>, Failures> {
+    let name = language.listing(folder);
+    let file = |file: &str| format!("listings/{folder}/{file}");
+    let expected = fs::read_to_string(path.join(language.output())).ok();
+    let program = path.join(language.source());
+    if !program.is_file() || path.join("Cargo.toml").is_file() {
+        return match expected {
+            None => Ok(None),
+            Some(_) => Err(Failure::new(
+                Kind::OutputWithoutListing,
+                name,
+                file(language.output()),
+                1,
+                format!("{}, or no expected output", file(language.source())),
+                "an expected output without the program that prints it",
+            )
+            .into()),
+        };
+    }
+    let source = fs::read_to_string(program).unwrap_or_default();
+    let declared = declared_command(&source).map(str::to_owned);
+    Ok(Some(Listing {
+        name,
+        folder: folder.to_owned(),
+        language,
+        command: declared.unwrap_or_else(|| language.command(folder)),
+        exports: path.join("export.py").is_file(),
+        expected: expected.as_deref().map(Expected::parse),
+    }))
+}
+
+fn without_output(listing: &Listing) -> Option<Failure> {
+    let missing = Failure::new(
+        Kind::ListingWithoutOutput,
+        &listing.name,
+        listing.source(),
+        1,
+        listing.output(),
+        "no such file",
+    );
+    listing
+        .expected
+        .is_none()
+        .then(|| missing.repeated_by("cargo xtask bless"))
 }
 
 /// The command that the first lines of a listing's source declare.

@@ -207,8 +207,13 @@ fn run_id(
     }
     for (name, run) in &proof.runs {
         part(name.as_bytes());
-        for file in ["main.rs", "export.py", "output.txt"] {
-            part(&fs::read(workspace.listings().join(name).join(file)).unwrap_or_default());
+        let listing = &proof.listings[name];
+        for file in [
+            listing.source(),
+            listing.file("export.py"),
+            listing.output(),
+        ] {
+            part(&fs::read(workspace.root().join(file)).unwrap_or_default());
         }
         part(run.stdout.as_bytes());
         part(run.outcome.to_string().as_bytes());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,12 +12,14 @@ use proof::{Origin, Record, Source};
 use regex::Regex;
 use serde::Serialize;
 
-use crate::exports;
+use crate::cpp;
+use crate::exports::{self, Exports};
 use crate::failure::{Failure, Failures, Kind};
-use crate::listing::{Expected, Listing, Outcome, discover};
+use crate::listing::{Expected, Language, Listing, Outcome, discover};
 use crate::pattern::regex;
 use crate::provenance::Provenance;
-use crate::runner::{Limits, Run, Runner, build};
+use crate::python::Host;
+use crate::runner::{Binaries, Limits, Run, Runner, build, device_library};
 use crate::workspace::Workspace;
 
 /// A claim as a run bore it out.
@@ -92,59 +94,73 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
     let provenance = Provenance::read(workspace)?;
     let exporter = exports::exporter(workspace)?;
     let runner = Runner::new(workspace, &exporter, limits)?;
+    let of = |language: Language| {
+        let all = listings.values();
+        all.filter(move |listing| listing.language == language)
+    };
+    // It imports for seconds, while the rest is made.
+    let host = of(Language::Python).next().map(|_| Host::start(&runner));
+    let mut host = host.transpose()?;
     let mut times = Times::default();
 
-    let (exported, built) = thread::scope(|scope| {
+    let ((exports, took), (built, took_to_build)) = thread::scope(|scope| {
         let exports = scope.spawn(|| timed(|| exports::make(&exporter, listings.values())));
-        let build = timed(|| build(workspace));
+        let built = timed(|| build_all(workspace, &listings));
         let exports = exports
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (exports, build)
+        (exports, built)
     });
-    let (exports_failed, took) = exported;
     times.exports = took;
-    let (binaries, took) = built;
-    times.build = took;
+    times.build = took_to_build;
 
     let mut unknown = BTreeSet::new();
-    for (listing, failed) in exports_failed {
-        failures.extend(failed);
-        unknown.insert(listing);
+    for (folder, failed) in &exports.failed {
+        failures.extend(failed.iter().cloned());
+        unknown.extend(Language::ALL.map(|language| language.listing(folder)));
     }
-    let binaries = binaries.unwrap_or_else(|failure| {
+    unknown.retain(|name| listings.contains_key(name));
+    let (binaries, device) = built.unwrap_or_else(|failure| {
         failures.extend(failure);
         unknown.extend(listings.keys().cloned());
-        BTreeMap::new()
+        (Binaries::new(), PathBuf::new())
     });
     let mut work = Vec::new();
+    let mut in_python = Vec::new();
     for listing in listings
         .values()
         .filter(|listing| !unknown.contains(&listing.name))
     {
-        match binaries.get(&listing.name) {
-            Some(path) => work.push((listing, path.as_path())),
-            None => failures.push(Failure::new(
-                Kind::ListingWithoutBinary,
-                &listing.name,
-                listing.file("main.rs"),
-                1,
-                format!(
-                    "a `[[bin]]` named `{}` in listings/Cargo.toml",
-                    listing.name
-                ),
-                "no such program",
-            )),
+        let files = exports.files.get(&listing.folder);
+        let files = files.map_or(&[][..], Vec::as_slice);
+        match (binaries.get(&listing.name), listing.language) {
+            (Some(path), _) => work.push((listing, path.as_path(), files)),
+            (None, Language::Python) => in_python.push((listing, files)),
+            (None, _) => failures.push(without_binary(listing)),
         }
     }
     unknown.extend(
-        listings
-            .keys()
-            .filter(|name| !binaries.contains_key(*name))
-            .cloned(),
+        of(Language::Rust)
+            .chain(of(Language::Cpp))
+            .map(|listing| listing.name.clone())
+            .filter(|name| !binaries.contains_key(name)),
     );
 
-    let (runs, took) = timed(|| runner.run_all(work));
+    let (runs, took) = timed(|| {
+        thread::scope(|scope| {
+            let others = scope.spawn(|| runner.run_all(&work));
+            let mut runs = BTreeMap::new();
+            for (listing, files) in in_python {
+                let Some(host) = &mut host else { continue };
+                let run = host.run(&runner, listing, files, &device);
+                runs.insert(listing.name.clone(), run);
+            }
+            let others = others.join();
+            runs.append(&mut others.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            runs
+        })
+    });
+    drop(host);
     times.runs = took;
     let mut proof = Proof {
         provenance,
@@ -160,12 +176,20 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
             continue;
         };
         match run {
+            // What the listing in Rust fails with, the others would say again.
+            _ if !proof.may_be_compared(&listing) => {
+                unknown.insert(name);
+            }
             Err(failure) => {
                 failures.extend(failure);
                 unknown.insert(name);
             }
             Ok(run) => {
-                let wrong = judge(&listing, &run);
+                let mut wrong = judge(&listing, &run);
+                if !ends_early(&wrong) {
+                    let rust = proof.runs.get(&listing.folder);
+                    wrong.extend(rust.and_then(|rust| differs(&listing, &run, rust)));
+                }
                 proof.record(&listing, &run, &mut failures);
                 if ends_early(&wrong) {
                     unknown.insert(name);
@@ -177,13 +201,56 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
         }
     }
     for name in unknown {
+        // Those in other languages say nothing of claims and facts.
         let sources = sources(&workspace.listings().join(&name));
         proof.unknown.insert(name, sources);
     }
     Ok((proof, failures))
 }
 
+/// Builds the listings in Rust, and then those in C++, which are linked with the device's library that cargo built.
+fn build_all(
+    workspace: &Workspace,
+    listings: &BTreeMap<String, Listing>,
+) -> Result<(Binaries, PathBuf), Failures> {
+    let mut binaries = build(workspace)?;
+    let device = binaries.values().next().map(|path| device_library(path));
+    let device = device.unwrap_or_default();
+    binaries.append(&mut cpp::build(workspace, listings.values(), &device)?);
+    Ok((binaries, device))
+}
+
+fn without_binary(listing: &Listing) -> Failure {
+    let expected = match listing.language {
+        Language::Rust => format!(
+            "a `[[bin]]` named `{}` in listings/Cargo.toml",
+            listing.name
+        ),
+        _ => format!(
+            "`add_executable({} {}/{})` in listings/CMakeLists.txt",
+            listing.folder,
+            listing.folder,
+            listing.language.source()
+        ),
+    };
+    Failure::new(
+        Kind::ListingWithoutBinary,
+        &listing.name,
+        listing.source(),
+        1,
+        expected,
+        "no such program",
+    )
+}
+
 impl Proof {
+    /// Whether a listing is in Rust, or the one in Rust beside it, if there is one, gave a run.
+    fn may_be_compared(&self, listing: &Listing) -> bool {
+        listing.language == Language::Rust
+            || !self.listings.contains_key(&listing.folder)
+            || self.runs.contains_key(&listing.folder)
+    }
+
     fn record(&mut self, listing: &Listing, run: &Run, failures: &mut Vec<Failure>) {
         for record in &run.records {
             let (file, line) = record.place();
@@ -283,7 +350,7 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
                     sentence,
                     "it does not hold in this run",
                 )
-                .of_listing(name),
+                .repeated_by(&listing.repeat()),
             );
         }
     }
@@ -291,8 +358,7 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
         return failures;
     }
     if run.outcome != listing.outcome() {
-        let (file, line) =
-            place_of_panic(&run.stderr).unwrap_or_else(|| (listing.file("main.rs"), 1));
+        let (file, line) = place_of_panic(&run.stderr).unwrap_or_else(|| (listing.source(), 1));
         let seen = format!("{}\n{}", run.outcome, run.last_words());
         let expected = listing.outcome().to_string();
         return vec![
@@ -304,14 +370,14 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
                 expected,
                 seen.trim_end(),
             )
-            .of_listing(name),
+            .repeated_by(&listing.repeat()),
         ];
     }
     let Some(expected) = &listing.expected else {
         return failures;
     };
     let command = format!("$ {}", listing.command);
-    let file = listing.file("output.txt");
+    let file = listing.output();
     if expected.command != command {
         failures.push(
             Failure::new(
@@ -322,7 +388,7 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
                 &expected.command,
                 command,
             )
-            .of_listing(name),
+            .repeated_by(&listing.repeat()),
         );
     }
     if expected.stdout.trim_end() != run.stdout.trim_end() {
@@ -341,10 +407,49 @@ fn judge(listing: &Listing, run: &Run) -> Vec<Failure> {
                 &expected.stdout,
                 &run.stdout,
             )
-            .of_listing(name),
+            .repeated_by(&listing.repeat()),
         );
     }
     failures
+}
+
+/// What a listing in another language prints of a thing that the one in Rust prints too: the words before a line's first
+/// colon name it, and what stands behind must be the same, but for the case of letters (`true`, `True`). One that ends
+/// well has such a line.
+fn differs(listing: &Listing, run: &Run, rust: &Run) -> Option<Failure> {
+    if listing.language == Language::Rust {
+        return None;
+    }
+    let failure = |line, expected: &str, seen: &str| {
+        let kind = Kind::LanguagesDiffer;
+        let failure = Failure::new(kind, &listing.name, listing.output(), line, expected, seen);
+        Some(failure.repeated_by(&listing.repeat()))
+    };
+    let values: BTreeMap<&str, &str> = said(rust).map(|(_, what, value)| (what, value)).collect();
+    let mut shared = said(run)
+        .filter_map(|(line, what, value)| Some((line, what, value, *values.get(what)?)))
+        .peekable();
+    if shared.peek().is_none() && run.outcome == Outcome::SUCCESS {
+        let expected = "a line `words: value` whose words the listing in Rust prints too";
+        return failure(1, expected, run.stdout.trim_end());
+    }
+    let (line, what, value, in_rust) =
+        shared.find(|(.., value, in_rust)| !value.eq_ignore_ascii_case(in_rust))?;
+    // Behind the line with the command.
+    failure(
+        line + 1,
+        &format!("{what}: {in_rust}, as in Rust"),
+        &format!("{what}: {value}"),
+    )
+}
+
+/// The lines `words: value` of an output, each with its number.
+fn said(run: &Run) -> impl Iterator<Item = (usize, &str, &str)> {
+    let lines = run.stdout.lines().zip(1..);
+    lines.filter_map(|(line, number)| {
+        let (what, value) = line.split_once(": ")?;
+        Some((number, what, value))
+    })
 }
 
 /// Whether a run ended before it had said everything.
@@ -380,27 +485,24 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     (done, start.elapsed())
 }
 
-/// Runs one listing and judges it by its own expectations: the test of a listing.
+/// Runs the listings of one folder, in every language, and judges each by its own expectations: the test of a listing.
 ///
 /// `executable` is the program that cargo built for the test, `env!("CARGO_BIN_EXE_…")`. All exports of all listings are
-/// made first, once for the process.
+/// made first, once for the process. Gives back the run of the listing in Rust.
 ///
 /// # Errors
 ///
-/// Everything that is wrong with this listing.
+/// Everything that is wrong with these listings.
 pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
-    type Exports = (Exporter, BTreeMap<String, Vec<Failure>>);
-    static EXPORTS: OnceLock<Result<Exports, Failures>> = OnceLock::new();
+    static MADE: OnceLock<Result<(Exporter, Exports), Failures>> = OnceLock::new();
     let workspace = Workspace::find()?;
     let (listings, failures) = discover(&workspace);
-    let of_this = |failures: Vec<Failure>| {
-        failures
-            .into_iter()
-            .filter(|failure| failure.id == name)
-            .collect::<Vec<_>>()
-    };
-    let mut failures = of_this(failures);
-    let listing = listings.get(name).ok_or_else(|| {
+    let names = Language::ALL.map(|language| language.listing(name));
+    let mut failures: Vec<_> = failures
+        .into_iter()
+        .filter(|failure| names.contains(&failure.id))
+        .collect();
+    let in_rust = listings.get(name).ok_or_else(|| {
         Failures::from(Failure::new(
             Kind::ListingUnknown,
             name,
@@ -410,20 +512,44 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
             "no such file",
         ))
     })?;
-    let exports = EXPORTS.get_or_init(|| {
+    let made = MADE.get_or_init(|| {
         let exporter = exports::exporter(&workspace)?;
-        let failed = exports::make(&exporter, listings.values());
-        Ok((exporter, failed))
+        let exports = exports::make(&exporter, listings.values());
+        Ok((exporter, exports))
     });
-    let (exporter, exports_failed) = exports.as_ref().map_err(Clone::clone)?;
-    if let Some(failed) = exports_failed.get(name) {
+    let (exporter, exports) = made.as_ref().map_err(Clone::clone)?;
+    if let Some(failed) = exports.failed.get(name) {
         return Err(Failures::new(failed.clone()));
     }
-    let run =
-        Runner::new(&workspace, exporter, Limits::from_environment()?)?.run(listing, executable)?;
-    failures.extend(judge(listing, &run));
+    let files = exports.files.get(name).map_or(&[][..], Vec::as_slice);
+    let device = device_library(executable);
+    let runner = Runner::new(&workspace, exporter, Limits::from_environment()?)?;
+    let rust = runner.run(in_rust, executable, files)?;
+    failures.extend(judge(in_rust, &rust));
+    if ends_early(&failures) {
+        return Err(Failures::new(failures));
+    }
+    for listing in names[1..].iter().filter_map(|name| listings.get(name)) {
+        let run = match listing.language {
+            Language::Python => Host::start(&runner)?.run(&runner, listing, files, &device)?,
+            _ => {
+                let built = cpp::build(&workspace, listings.values(), &device)?;
+                let program = built.get(&listing.name);
+                runner.run(
+                    listing,
+                    program.ok_or_else(|| without_binary(listing))?,
+                    files,
+                )?
+            }
+        };
+        let wrong = judge(listing, &run);
+        if !ends_early(&wrong) {
+            failures.extend(differs(listing, &run, &rust));
+        }
+        failures.extend(wrong);
+    }
     if failures.is_empty() {
-        return Ok(run);
+        return Ok(rust);
     }
     Err(Failures::new(failures))
 }

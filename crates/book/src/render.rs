@@ -8,8 +8,9 @@ use std::ops::Range;
 use proof::Origin;
 
 use crate::failure::run_command;
+use crate::gate::listing_of;
 use crate::html::escape;
-use crate::listing::Outcome;
+use crate::listing::{Language, Outcome};
 use crate::markdown::Fence;
 use crate::page::{Action, Claim, Context, Directive, Page};
 use crate::pattern::regex;
@@ -165,6 +166,7 @@ impl<'a> Book<'a> {
             edits.push((directive.span.clone(), text));
         }
         self.name_files(page, &mut listing_ids, &mut edits);
+        self.add_tabs(page, &mut edits);
 
         edits.sort_by_key(|(range, _)| (range.start, range.end));
         let mut text = String::with_capacity(page.source.text.len() * 2);
@@ -246,7 +248,10 @@ impl<'a> Book<'a> {
         else {
             return String::new();
         };
-        let command = run_command(name);
+        let command = match listing.language {
+            Language::Rust => run_command(name),
+            Language::Cpp | Language::Python => listing.source(),
+        };
         let shown = format!("$ {}\n{}", listing.command, run.stdout.trim_end());
         let longest = shown
             .split(|c| c != '`')
@@ -375,15 +380,14 @@ impl<'a> Book<'a> {
                         if fence.content.contains(&directive.span.start) =>
                     {
                         let (_, inside) = path.split_once("listings/")?;
-                        let (listing, _) = inside.split_once('/')?;
-                        Some((inside, listing))
+                        Some((inside, listing_of(inside.as_ref())?))
                     }
                     _ => None,
                 });
             let Some((inside, listing)) = included else {
                 continue;
             };
-            let first = self.shown.contains_key(listing) && ids.insert(listing.to_owned());
+            let first = self.shown.contains_key(&listing) && ids.insert(listing.clone());
             let id = if first {
                 format!(" id=\"listing-{listing}\"")
             } else {
@@ -411,6 +415,81 @@ pub(crate) fn table(value: &str) -> Option<String> {
     ];
     lines.extend(table.rows.iter().map(|row| line(row)));
     Some(lines.join("\n"))
+}
+
+impl Book<'_> {
+    /// Around blocks that stand one under the other and say the same in several languages: what the site's script makes
+    /// tabs of, and what reads as a list of blocks with the language above each where no script runs.
+    fn add_tabs(&self, page: &Page, edits: &mut Vec<(Range<usize>, String)>) {
+        for group in self.in_several_languages(page) {
+            for (place, (span, language)) in group.iter().enumerate() {
+                let open = if place == 0 {
+                    "<div class=\"tabs\">\n\n"
+                } else {
+                    ""
+                };
+                let close = if place + 1 == group.len() {
+                    "\n\n</div>"
+                } else {
+                    ""
+                };
+                edits.push((
+                    span.start..span.start,
+                    format!(
+                        "{open}<div class=\"tab\">\n\n<p class=\"tab-name\">{}</p>\n\n",
+                        language.name()
+                    ),
+                ));
+                edits.push((span.end..span.end, format!("\n\n</div>{close}")));
+            }
+        }
+    }
+
+    /// The included blocks, and the outputs, that follow each other with nothing between in the order of
+    /// [`Language::ALL`], two at least.
+    fn in_several_languages(&self, page: &Page) -> Vec<Vec<(Range<usize>, Language)>> {
+        let language_of = |fence: &Fence| {
+            let mut all = Language::ALL.into_iter();
+            all.find(|language| language.fence() == fence.language())
+        };
+        let at_the_margin =
+            |at: usize| matches!(page.source.text[..at].chars().last(), None | Some('\n'));
+        let fences = page
+            .parsed
+            .fences
+            .iter()
+            .filter(|fence| at_the_margin(fence.span.start));
+        let fences = fences.filter_map(|fence| {
+            let end = fence.span.start + page.text(&fence.span).trim_end().len();
+            Some((fence.span.start..end, language_of(fence)?))
+        });
+        let outputs = page.directives.iter().filter_map(|directive| {
+            let Action::Output { listing } = &directive.action else {
+                return None;
+            };
+            let listing = self.proof.listings.get(listing)?;
+            Some((directive.span.clone(), listing.language))
+        });
+        let mut groups: Vec<Vec<(Range<usize>, Language)>> = Vec::new();
+        for kind in [fences.collect::<Vec<_>>(), outputs.collect()] {
+            let first = groups.len();
+            for block in kind {
+                let last = groups[first..].last_mut();
+                let continued = last.filter(|group| {
+                    group.last().is_some_and(|(span, language)| {
+                        *language < block.1
+                            && page.text(&(span.end..block.0.start)).trim().is_empty()
+                    })
+                });
+                match continued {
+                    Some(group) => group.push(block),
+                    None => groups.push(vec![block]),
+                }
+            }
+        }
+        groups.retain(|group| group.len() > 1);
+        groups
+    }
 }
 
 /// What mdBook would include, without the indentation that all its lines share in their file and with the one that the

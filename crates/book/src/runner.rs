@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
+use std::os::unix::fs::symlink;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -18,7 +20,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde_json::Value;
 
 use crate::failure::{Failure, Failures, Kind};
-use crate::listing::{Listing, Outcome};
+use crate::listing::{Language, Listing, Outcome};
 use crate::normalise::normalise;
 use crate::workspace::{ROOT_VARIABLE, Workspace};
 
@@ -102,10 +104,16 @@ impl Run {
     }
 }
 
-/// The programs of the listings, by name, as cargo built them from the sources of this moment.
+/// The programs of the listings, by name, as they were built from the sources of this moment.
 pub type Binaries = BTreeMap<String, PathBuf>;
 
-/// Builds every listing and says where cargo put the programs.
+/// The library of the device that stands in for a GPU, which cargo builds beside a listing's program.
+pub(crate) fn device_library(program: &Path) -> PathBuf {
+    let folder = program.parent().unwrap_or(Path::new("."));
+    folder.join("deps/libdevice.so")
+}
+
+/// Builds every listing in Rust and says where cargo put the programs.
 ///
 /// With nothing changed this costs what it costs cargo to see that.
 ///
@@ -254,13 +262,12 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Runs several listings at once, as many as there are processors, and gives back each run or what kept it from
-    /// being one.
-    pub fn run_all<'l>(
+    /// Runs several listings at once, as many as there are processors, each with the exported files of its folder, and gives
+    /// back each run or what kept it from being one.
+    pub(crate) fn run_all(
         &self,
-        listings: impl IntoIterator<Item = (&'l Listing, &'l Path)>,
+        work: &[(&Listing, &Path, &[PathBuf])],
     ) -> BTreeMap<String, Result<Run, Failures>> {
-        let work: Vec<_> = listings.into_iter().collect();
         let next = AtomicUsize::new(0);
         let runs = Mutex::new(BTreeMap::new());
         let workers = thread::available_parallelism()
@@ -269,10 +276,10 @@ impl<'a> Runner<'a> {
         thread::scope(|scope| {
             for _ in 0..workers {
                 scope.spawn(|| {
-                    while let Some((listing, executable)) =
+                    while let Some((listing, executable, files)) =
                         work.get(next.fetch_add(1, Ordering::Relaxed))
                     {
-                        let run = self.run(listing, executable);
+                        let run = self.run(listing, executable, files);
                         let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
                         runs.insert(listing.name.clone(), run);
                     }
@@ -282,24 +289,59 @@ impl<'a> Runner<'a> {
         runs.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one listing: `executable` in the workspace's root, with the runtime's libraries and a file for its records.
+    /// Runs one listing: `executable` with the runtime's libraries. One in Rust runs in the workspace's root, exports for
+    /// itself and has a file for its records; one in C++ runs beside `files`, which is what a reader has.
     ///
     /// The processes that it started end with it. A run that outlives the limits is ended and is no run.
     ///
     /// # Errors
     ///
     /// When it cannot be started, breaks a limit (which the failure names), or leaves an unreadable record.
-    pub fn run(&self, listing: &Listing, executable: &Path) -> Result<Run, Failures> {
-        let name = listing.name.as_str();
-        let root = self.workspace.root();
-        let failure = |kind, expected: &str, seen: String| {
-            Failure::new(kind, name, listing.file("main.rs"), 1, expected, seen).of_listing(name)
-        };
-        let fails =
-            |error: io::Error| failure(Kind::RunFails, "a program that starts", error.to_string());
+    pub fn run(
+        &self,
+        listing: &Listing,
+        executable: &Path,
+        files: &[PathBuf],
+    ) -> Result<Run, Failures> {
+        let fails = |error| self.broken(listing, Broken::System(error));
         let facts = tempfile::NamedTempFile::new().map_err(fails)?;
+        let folder = beside(files).map_err(fails)?;
+        let mut command = self.command(executable);
+        command.current_dir(folder.path());
+        if listing.language == Language::Rust {
+            command
+                .current_dir(self.workspace.root())
+                .env(proof::FACTS_VARIABLE, facts.path())
+                .env(ROOT_VARIABLE, self.workspace.root())
+                .env("RUST_BACKTRACE", "0");
+            if listing.exports {
+                // Only saves the listing from looking at the installation itself.
+                let _ = self.exporter.hand_down(&mut command);
+            }
+        }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0);
 
-        let mut command = Command::new(executable);
+        let start = Instant::now();
+        let ended = command
+            .spawn()
+            .map_err(Broken::System)
+            .and_then(|child| watch(child, self.limits))
+            .map_err(|broken| self.broken(listing, broken))?;
+        let took = start.elapsed();
+        let records = proof::read(facts.path()).map_err(|error| {
+            let expected = "a record of claims and facts";
+            fails_with(listing, Kind::RunFails, expected, error.to_string())
+        })?;
+        Ok(self.run_of(&ended, records, took))
+    }
+
+    /// A command with the runtime's libraries, and of our own variables those that are for listings.
+    pub(crate) fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
         for (variable, _) in env::vars_os() {
             let inherited = variable.to_str().is_some_and(|variable| {
                 !variable.starts_with("GUIDE_") || PASSED.contains(&variable)
@@ -308,63 +350,76 @@ impl<'a> Runner<'a> {
                 command.env_remove(variable);
             }
         }
-        if listing.exports {
-            // Only saves the listing from looking at the installation itself.
-            let _ = self.exporter.hand_down(&mut command);
-        }
+        command.env("LD_LIBRARY_PATH", &self.runtime_lib);
         command
-            .env(proof::FACTS_VARIABLE, facts.path())
-            .env(ROOT_VARIABLE, root)
-            .env("LD_LIBRARY_PATH", &self.runtime_lib)
-            .env("RUST_BACKTRACE", "0")
-            .current_dir(root)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0);
+    }
 
-        let start = Instant::now();
-        let ended =
-            watch(command.spawn().map_err(fails)?, self.limits).map_err(|broken| match broken {
-                Broken::Time => failure(
-                    Kind::TimeLimit,
-                    &format!(
-                        "an end within {} s ({TIMEOUT_VARIABLE} allows more)",
-                        self.limits.time.as_secs_f32()
-                    ),
-                    "still running; it was ended with everything that it had started".to_owned(),
-                ),
-                Broken::Output(stream) => failure(
-                    Kind::OutputLimit,
-                    &format!("at most {} bytes on {stream}", self.limits.output),
-                    "more than that; it was ended with everything that it had started".to_owned(),
-                ),
-                Broken::System(error) => fails(error),
-            })?;
-        let took = start.elapsed();
+    /// The root of the workspace.
+    pub(crate) fn root(&self) -> &Path {
+        self.workspace.root()
+    }
 
-        let outcome = match (ended.status.code(), ended.status.signal()) {
-            (Some(code), _) => Outcome::Exit(code),
-            (None, signal) => Outcome::Signal(signal.unwrap_or_default()),
-        };
-        let records = proof::read(facts.path()).map_err(|error| {
-            failure(
-                Kind::RunFails,
-                "a record of claims and facts",
-                error.to_string(),
-            )
-        })?;
-        Ok(Run {
+    /// What a run may use.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// A process that ended within its limits, as a run.
+    pub(crate) fn run_of(&self, ended: &Ended, records: Vec<Record>, took: Duration) -> Run {
+        let root = self.workspace.root();
+        Run {
             stdout: normalise(&String::from_utf8_lossy(&ended.stdout), root),
             stderr: String::from_utf8_lossy(&ended.stderr).into_owned(),
-            outcome,
+            outcome: ended.outcome,
             records: records
                 .into_iter()
                 .map(|record| normalised(record, root))
                 .collect(),
             took,
-        })
+        }
     }
+
+    /// A process that did not, as a failure.
+    pub(crate) fn broken(&self, listing: &Listing, broken: Broken) -> Failures {
+        let (kind, expected, seen) = match broken {
+            Broken::Time => (
+                Kind::TimeLimit,
+                format!(
+                    "an end within {} s ({TIMEOUT_VARIABLE} allows more)",
+                    self.limits.time.as_secs_f32()
+                ),
+                "still running; it was ended with everything that it had started".to_owned(),
+            ),
+            Broken::Output(stream) => (
+                Kind::OutputLimit,
+                format!("at most {} bytes on {stream}", self.limits.output),
+                "more than that; it was ended with everything that it had started".to_owned(),
+            ),
+            Broken::System(error) => (
+                Kind::RunFails,
+                "a program that starts".to_owned(),
+                error.to_string(),
+            ),
+        };
+        fails_with(listing, kind, &expected, seen).into()
+    }
+}
+
+fn fails_with(listing: &Listing, kind: Kind, expected: &str, seen: String) -> Failure {
+    Failure::new(kind, &listing.name, listing.source(), 1, expected, seen)
+        .repeated_by(&listing.repeat())
+}
+
+/// A new folder with links to `files`: what the reader's folder has in it.
+pub(crate) fn beside(files: &[PathBuf]) -> io::Result<tempfile::TempDir> {
+    let folder = tempfile::tempdir()?;
+    for file in files {
+        let link = folder.path().join(file.file_name().unwrap_or_default());
+        // Two exports with weights write one file twice, the reader's too.
+        let _ = fs::remove_file(&link);
+        symlink(file, link)?;
+    }
+    Ok(folder)
 }
 
 /// Facts pass through the same table as output; a sentence is compared as it is.
@@ -376,14 +431,14 @@ fn normalised(mut record: Record, root: &Path) -> Record {
 }
 
 /// A process that ended within its limits.
-struct Ended {
-    status: ExitStatus,
-    stdout: Vec<u8>,
-    stderr: Vec<u8>,
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
 }
 
-/// Why a process was ended by us.
-enum Broken {
+/// Why a process was ended by us, or never was one.
+pub(crate) enum Broken {
     Time,
     Output(&'static str),
     System(io::Error),
@@ -482,7 +537,10 @@ fn watch(mut child: Child, limits: Limits) -> Result<Ended, Broken> {
         }
         if let (Some(status), true, true) = (status, stdout.is_some(), stderr.is_some()) {
             return Ok(Ended {
-                status,
+                outcome: match (status.code(), status.signal()) {
+                    (Some(code), _) => Outcome::Exit(code),
+                    (None, signal) => Outcome::Signal(signal.unwrap_or_default()),
+                },
                 stdout: stdout.unwrap_or_default(),
                 stderr: stderr.unwrap_or_default(),
             });
@@ -530,13 +588,18 @@ mod tests {
         fn run(&self, limits: Limits) -> Result<Run, Failures> {
             let listing = Listing {
                 name: "program".into(),
+                folder: "program".into(),
+                language: Language::Rust,
                 command: "program".into(),
                 exports: false,
                 expected: None,
             };
             let exporter = Exporter::new(self.workspace.root());
-            Runner::new(&self.workspace, &exporter, limits)?
-                .run(&listing, &self.folder.path().join("program"))
+            Runner::new(&self.workspace, &exporter, limits)?.run(
+                &listing,
+                &self.folder.path().join("program"),
+                &[],
+            )
         }
     }
 

@@ -1216,12 +1216,194 @@ fn bless_reads_the_settings() {
     assert_eq!(found, sample::sorted(&[wrong]));
 }
 
+/// What the sample gets besides: the sum in C++ and in Python.
+const IN_OTHER_LANGUAGES: &[(&str, &str)] = &[
+    (
+        "adds/main.cc",
+        "#include <cstdio>\nint main() { std::puts(\"sum: 3\"); }\n",
+    ),
+    ("adds/output.cc.txt", "$ ./adds\nsum: 3\n"),
+    ("adds/main.py", "print(\"sum:\", 1 + 2)\n"),
+    ("adds/output.py.txt", "$ python main.py\nsum: 3\n"),
+    (
+        "CMakeLists.txt",
+        "cmake_minimum_required(VERSION 3.28)\nproject(listings CXX)\nadd_executable(adds adds/main.cc)\n",
+    ),
+];
+
+const MAIN_CC: &str = "listings/adds/main.cc";
+const MAIN_PY: &str = "listings/adds/main.py";
+const OUTPUT_CC: &str = "listings/adds/output.cc.txt";
+const OUTPUT_PY: &str = "listings/adds/output.py.txt";
+
+/// Faults in them.
+const OF_LANGUAGES: &[Fault] = &[
+    Fault {
+        file: MAIN_CC,
+        from: "sum: 3",
+        to: "sum: 4",
+        found: &[
+            (Kind::OutputDiffers, "adds.cc", OUTPUT_CC, 2),
+            (Kind::LanguagesDiffer, "adds.cc", OUTPUT_CC, 2),
+        ],
+    },
+    Fault {
+        file: MAIN_PY,
+        from: "sum:",
+        to: "total:",
+        found: &[
+            (Kind::OutputDiffers, "adds.py", OUTPUT_PY, 2),
+            // Nothing of it is what Rust prints.
+            (Kind::LanguagesDiffer, "adds.py", OUTPUT_PY, 1),
+        ],
+    },
+    Fault {
+        file: OUTPUT_PY,
+        from: "sum: 3",
+        to: "sum: 5",
+        found: &[(Kind::OutputDiffers, "adds.py", OUTPUT_PY, 2)],
+    },
+    Fault {
+        file: OUTPUT_CC,
+        from: "$ ./adds",
+        to: "$ adds",
+        found: &[(Kind::OutputDiffers, "adds.cc", OUTPUT_CC, 1)],
+    },
+    Fault {
+        file: MAIN_PY,
+        from: "print",
+        to: "raise SystemExit(3)\nprint",
+        found: &[(Kind::OutcomeDiffers, "adds.py", MAIN_PY, 1)],
+    },
+    Fault {
+        file: MAIN_PY,
+        from: "print",
+        to: "import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\nprint",
+        found: &[(Kind::OutcomeDiffers, "adds.py", MAIN_PY, 1)],
+    },
+    Fault {
+        file: MAIN_PY,
+        from: "print",
+        to: "print('x' * 2**21)\nprint",
+        found: &[(Kind::OutputLimit, "adds.py", MAIN_PY, 1)],
+    },
+    Fault {
+        file: MAIN_CC,
+        from: "std::puts",
+        to: "std::put",
+        found: &[(Kind::ListingsDoNotCompile, "listings", MAIN_CC, 2)],
+    },
+    Fault {
+        file: "listings/CMakeLists.txt",
+        from: "add_executable(adds adds/main.cc)",
+        to: "",
+        found: &[(Kind::ListingWithoutBinary, "adds.cc", MAIN_CC, 1)],
+    },
+    Fault {
+        file: "listings/CMakeLists.txt",
+        from: "project(listings CXX)",
+        to: "project(listings CXX)\nfind_package(Nothing REQUIRED)",
+        found: &[(
+            Kind::ListingsDoNotCompile,
+            "listings",
+            "listings/CMakeLists.txt",
+            3,
+        )],
+    },
+    Fault {
+        file: ADDS,
+        from: "\n{{output adds.py}}\n",
+        to: "",
+        found: &[(Kind::ListingWithoutPage, "adds.py", MAIN_PY, 1)],
+    },
+    // What the listing in Rust fails with is not said again.
+    Fault {
+        file: "listings/adds/main.rs",
+        from: "sum == 3",
+        to: "sum == 4",
+        found: &[(Kind::ClaimFails, "adds.exact", "listings/adds/main.rs", 15)],
+    },
+];
+
+#[test]
+fn listings_in_other_languages_keep_the_same_rules() {
+    let sample = Sample::new();
+    for (file, text) in IN_OTHER_LANGUAGES {
+        sample.write(&format!("listings/{file}"), text);
+    }
+    sample.replace(
+        ADDS,
+        "main.rs:sum}}\n```\n",
+        "main.rs:sum}}\n```\n\n```cpp\n{{#include ../../listings/adds/main.cc}}\n```\n",
+    );
+    sample.replace(
+        ADDS,
+        "{{output adds}}\n",
+        "{{output adds}}\n\n{{output adds.cc}}\n\n{{output adds.py}}\n",
+    );
+    let (output, found) = sample.build();
+    assert_eq!(found, [], "{}", sample::text(&output));
+    let html = sample.read("book/recipes/adds.html");
+    for shown in [
+        "<div class=\"tabs\">\n<div class=\"tab\">\n<p class=\"tab-name\">Rust</p>",
+        "<p class=\"tab-name\">C++</p>\n\n<pre><code class=\"language-cpp\">",
+        "<p class=\"tab-name\">Python</p>\n\n<div class=\"output\" id=\"listing-adds.py\">",
+        "Printed in this build by <code>listings/adds/main.py</code>",
+    ] {
+        assert!(html.contains(shown), "no {shown:?} in:\n{html}");
+    }
+
+    for fault in OF_LANGUAGES {
+        let before = sample.read(fault.file);
+        sample.replace(fault.file, fault.from, fault.to);
+        let (output, mut found) = sample.build();
+        found.sort();
+        assert_eq!(
+            found,
+            sample::sorted(fault.found),
+            "{}",
+            sample::text(&output)
+        );
+        sample.write(fault.file, &before);
+    }
+    let (output, found) = sample.guide_book(&["bless"]);
+    assert_eq!((found, output.stdout.len()), (vec![], 0));
+    sample.remove(OUTPUT_PY);
+    let (_, found) = sample.build();
+    assert_eq!(
+        found,
+        sample::sorted(&[(Kind::ListingWithoutOutput, "adds.py", MAIN_PY, 1)])
+    );
+    let (_, found) = sample.guide_book(&["bless"]);
+    assert_eq!(
+        (found, sample.read(OUTPUT_PY).as_str()),
+        (vec![], "$ python main.py\nsum: 3\n")
+    );
+    sample.write("listings/copies/output.py.txt", "$ python main.py\n");
+    let (_, found) = sample.build();
+    let orphaned = "listings/copies/output.py.txt";
+    assert_eq!(
+        found,
+        sample::sorted(&[(Kind::OutputWithoutListing, "copies.py", orphaned, 1)])
+    );
+    sample.remove(orphaned);
+
+    sample.replace(MAIN_PY, "print", "import time\ntime.sleep(60)\nprint");
+    let (_, found) =
+        sample.guide_book_in(&sample.root, &[("GUIDE_LISTING_TIMEOUT", "5")], &["bless"]);
+    assert_eq!(
+        found,
+        sample::sorted(&[(Kind::TimeLimit, "adds.py", MAIN_PY, 1)])
+    );
+}
+
 #[test]
 fn every_rule_has_a_fault() {
     let planted: BTreeSet<Kind> = ON_PAGES
         .iter()
         .chain(IN_THE_BUILD)
         .chain(IN_THE_SITE)
+        .chain(OF_LANGUAGES)
         .flat_map(|fault| fault.found)
         .chain(OF_FILES.iter().flat_map(|(_, _, found)| *found))
         .map(|(kind, ..)| *kind)

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::{Buffer, Device, Policy, install};
 
-/// The blocks of [`guide_device_allocate`]: never freed, as nothing tells when a program in C is done with one.
+/// The blocks of [`guide_device_allocate`] that [`guide_device_free`] did not free.
 static BLOCKS: Mutex<Vec<Buffer<f32>>> = Mutex::new(Vec::new());
 
 /// The text of the last report.
@@ -65,6 +65,33 @@ pub unsafe extern "C" fn guide_device_allocate(values: *const f32, len: usize) -
     address.cast()
 }
 
+/// [`Buffer::write`]: these values, to a block of [`guide_device_allocate`]. False, and nothing written, if
+/// it is none, or of another length.
+///
+/// # Safety
+///
+/// `values` points to `len` floats.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn guide_device_write(
+    block: *const c_void,
+    len: usize,
+    values: *const f32,
+) -> bool {
+    // SAFETY: the caller's promise.
+    let values = unsafe { std::slice::from_raw_parts(values, len) };
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = blocks.iter_mut().find(|known| is(known, block));
+    found.is_some_and(|found| found.write(values).is_ok())
+}
+
+/// Frees a block of [`guide_device_allocate`], after the queued work that uses it. False if it is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn guide_device_free(block: *const c_void) -> bool {
+    let mut blocks = BLOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let found = blocks.iter().position(|known| is(known, block));
+    found.map(|index| blocks.swap_remove(index)).is_some()
+}
+
 /// [`Device::synchronize`].
 #[unsafe(no_mangle)]
 pub extern "C" fn guide_device_synchronize() {
@@ -101,6 +128,10 @@ pub extern "C" fn guide_device_report() -> *const c_char {
         .unwrap_or_default();
     let mut text = TEXT.lock().unwrap_or_else(PoisonError::into_inner);
     text.insert(report).as_ptr()
+}
+
+fn is(known: &Buffer<f32>, block: *const c_void) -> bool {
+    known.as_ptr().cast() == block
 }
 
 fn device() -> Option<Device> {
