@@ -214,8 +214,11 @@ fn build_all(
     listings: &BTreeMap<String, Listing>,
 ) -> Result<(Binaries, PathBuf), Failures> {
     let mut binaries = build(workspace)?;
-    let device = binaries.values().next().map(|path| device_library(path));
-    let device = device.unwrap_or_default();
+    let in_rust = |listing: &Listing| listing.language == Language::Rust;
+    if listings.values().all(in_rust) {
+        return Ok((binaries, PathBuf::new()));
+    }
+    let device = device_library(workspace)?;
     binaries.append(&mut cpp::build(workspace, listings.values(), &device)?);
     Ok((binaries, device))
 }
@@ -522,7 +525,10 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Err(Failures::new(failed.clone()));
     }
     let files = exports.files.get(name).map_or(&[][..], Vec::as_slice);
-    let device = device_library(executable);
+    let device = match names.len() {
+        1 => PathBuf::new(),
+        _ => device_library(&workspace)?,
+    };
     let runner = Runner::new(&workspace, exporter, Limits::from_environment()?)?;
     let rust = runner.run(in_rust, executable, files)?;
     failures.extend(judge(in_rust, &rust));

@@ -107,10 +107,19 @@ impl Run {
 /// The programs of the listings, by name, as they were built from the sources of this moment.
 pub type Binaries = BTreeMap<String, PathBuf>;
 
-/// The library of the device that stands in for a GPU, which cargo builds beside a listing's program.
-pub(crate) fn device_library(program: &Path) -> PathBuf {
-    let folder = program.parent().unwrap_or(Path::new("."));
-    folder.join("deps/libdevice.so")
+/// The library of the device that stands in for a GPU, for listings in other languages, as cargo builds it now.
+///
+/// # Errors
+///
+/// What the compiler or cargo said, whole.
+pub(crate) fn device_library(workspace: &Workspace) -> Result<PathBuf, Failures> {
+    // A book about something else has none.
+    let members = fs::read_to_string(workspace.root().join("Cargo.toml"));
+    if !members.is_ok_and(|text| text.contains("crates/device-library")) {
+        return Ok(PathBuf::new());
+    }
+    let mut built = made(workspace, &["--package", "device-library"])?;
+    Ok(built.remove("guide_device").unwrap_or_default())
 }
 
 /// Builds every listing in Rust and says where cargo put the programs.
@@ -121,16 +130,17 @@ pub(crate) fn device_library(program: &Path) -> PathBuf {
 ///
 /// What the compiler or cargo said, whole.
 pub fn build(workspace: &Workspace) -> Result<Binaries, Failures> {
+    made(workspace, &["--package", "listings", "--bins"])
+}
+
+/// Builds what `selection` selects: its programs and shared libraries, by name.
+fn made(workspace: &Workspace, selection: &[&str]) -> Result<Binaries, Failures> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(&cargo);
     command
-        .args([
-            "build",
-            "--package",
-            "listings",
-            "--bins",
-            "--message-format=json",
-        ])
+        .arg("build")
+        .args(selection)
+        .arg("--message-format=json")
         .current_dir(workspace.root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -147,7 +157,7 @@ pub fn build(workspace: &Workspace) -> Result<Binaries, Failures> {
             "listings that compile",
             seen,
         )
-        .repeated_by("cargo build --package listings --bins")
+        .repeated_by(&format!("cargo build {}", selection.join(" ")))
     };
     let started = |error: io::Error| {
         failure(
@@ -172,12 +182,13 @@ pub fn build(workspace: &Workspace) -> Result<Binaries, Failures> {
             };
             match message["reason"].as_str() {
                 Some("compiler-artifact") => {
-                    let is_bin = message["target"]["kind"][0] == "bin";
-                    if let (true, Some(name), Some(path)) = (
-                        is_bin,
-                        message["target"]["name"].as_str(),
-                        message["executable"].as_str(),
-                    ) {
+                    let target = &message["target"];
+                    let path = match target["kind"][0].as_str() {
+                        Some("bin") => &message["executable"],
+                        Some("cdylib") => &message["filenames"][0],
+                        _ => continue,
+                    };
+                    if let (Some(name), Some(path)) = (target["name"].as_str(), path.as_str()) {
                         binaries.insert(name.to_owned(), path.into());
                     }
                 }
