@@ -214,8 +214,13 @@ fn build_all(
     listings: &BTreeMap<String, Listing>,
 ) -> Result<(Binaries, PathBuf), Failures> {
     let mut binaries = build(workspace)?;
-    let device = binaries.values().next().map(|path| device_library(path));
-    let device = device.unwrap_or_default();
+    let others = listings
+        .values()
+        .any(|listing| listing.language != Language::Rust);
+    if !others {
+        return Ok((binaries, PathBuf::new()));
+    }
+    let device = device_library(workspace)?;
     binaries.append(&mut cpp::build(workspace, listings.values(), &device)?);
     Ok((binaries, device))
 }
@@ -494,6 +499,7 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 ///
 /// Everything that is wrong with these listings.
 pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
+    static DEVICE: OnceLock<Result<PathBuf, Failures>> = OnceLock::new();
     static MADE: OnceLock<Result<(Exporter, Exports), Failures>> = OnceLock::new();
     let workspace = Workspace::find()?;
     let (listings, failures) = discover(&workspace);
@@ -522,7 +528,6 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Err(Failures::new(failed.clone()));
     }
     let files = exports.files.get(name).map_or(&[][..], Vec::as_slice);
-    let device = device_library(executable);
     let runner = Runner::new(&workspace, exporter, Limits::from_environment()?)?;
     let rust = runner.run(in_rust, executable, files)?;
     failures.extend(judge(in_rust, &rust));
@@ -530,10 +535,12 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Err(Failures::new(failures));
     }
     for listing in names[1..].iter().filter_map(|name| listings.get(name)) {
+        let device = DEVICE.get_or_init(|| device_library(&workspace));
+        let device = device.as_ref().map_err(Clone::clone)?;
         let run = match listing.language {
-            Language::Python => Host::start(&runner)?.run(&runner, listing, files, &device)?,
+            Language::Python => Host::start(&runner)?.run(&runner, listing, files, device)?,
             _ => {
-                let built = cpp::build(&workspace, listings.values(), &device)?;
+                let built = cpp::build(&workspace, listings.values(), device)?;
                 let program = built.get(&listing.name);
                 runner.run(
                     listing,

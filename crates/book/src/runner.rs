@@ -107,10 +107,47 @@ impl Run {
 /// The programs of the listings, by name, as they were built from the sources of this moment.
 pub type Binaries = BTreeMap<String, PathBuf>;
 
-/// The library of the device that stands in for a GPU, which cargo builds beside a listing's program.
-pub(crate) fn device_library(program: &Path) -> PathBuf {
-    let folder = program.parent().unwrap_or(Path::new("."));
-    folder.join("deps/libdevice.so")
+/// The library of the device that stands in for a GPU, for listings that are not in Rust: the package `device-library`,
+/// built. Empty in a workspace that has no such package.
+///
+/// # Errors
+///
+/// What cargo said, whole.
+pub(crate) fn device_library(workspace: &Workspace) -> Result<PathBuf, Failures> {
+    const PACKAGE: &str = "device-library";
+    let manifest = fs::read_to_string(workspace.root().join("Cargo.toml")).unwrap_or_default();
+    if !manifest.contains(PACKAGE) {
+        return Ok(PathBuf::new());
+    }
+    let failure = |seen: String| {
+        let kind = Kind::ListingsDoNotCompile;
+        let file = "crates/device-library/Cargo.toml";
+        let expected = "the device for listings in C++ and Python";
+        Failure::new(kind, "listings", file, 1, expected, seen)
+            .repeated_by("cargo build --package device-library")
+    };
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command
+        .args(["build", "--package", PACKAGE, "--message-format=json"])
+        .current_dir(workspace.root())
+        .stdin(Stdio::null());
+    if let Some(features) = env::var_os(FEATURES_VARIABLE) {
+        command.arg("--features").arg(features);
+    }
+    let output = command
+        .output()
+        .map_err(|error| failure(format!("cannot run cargo: {error}")))?;
+    let messages = String::from_utf8_lossy(&output.stdout);
+    let messages = messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let library = messages
+        .flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default())
+        .filter_map(|file| Some(PathBuf::from(file.as_str()?)))
+        .find(|file| file.ends_with("libguide_device.so"));
+    library
+        .filter(|_| output.status.success())
+        .ok_or_else(|| failure(String::from_utf8_lossy(&output.stderr).into_owned()).into())
 }
 
 /// Builds every listing in Rust and says where cargo put the programs.
