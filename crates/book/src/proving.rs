@@ -497,7 +497,6 @@ fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
 ///
 /// Everything that is wrong with these listings.
 pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
-    static DEVICE: OnceLock<Result<PathBuf, Failures>> = OnceLock::new();
     static MADE: OnceLock<Result<(Exporter, Exports), Failures>> = OnceLock::new();
     let workspace = Workspace::find()?;
     let (listings, failures) = discover(&workspace);
@@ -537,12 +536,10 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Err(Failures::new(failures));
     }
     for listing in names[1..].iter().filter_map(|name| listings.get(name)) {
-        let device = DEVICE.get_or_init(|| device_library(&workspace));
-        let device = device.as_ref().map_err(Clone::clone)?;
         let run = match listing.language {
-            Language::Python => Host::start(&runner)?.run(&runner, listing, files, device)?,
+            Language::Python => Host::start(&runner)?.run(&runner, listing, files, &device)?,
             _ => {
-                let built = cpp::build(&workspace, listings.values(), device)?;
+                let built = cpp::build(&workspace, listings.values(), &device)?;
                 let program = built.get(&listing.name);
                 runner.run(
                     listing,
