@@ -367,7 +367,10 @@ pub const FAULTS: &[Fault] = &[
         "language-outcome",
         "a program in Python that must fail passes",
         &[Replace { file: CALLER_PY, from: "sys.exit(1)", to: "sys.exit(0)" }],
-        &[(K::OutcomeDiffers, "caller-output.py", CALLER_PY, Line(1))],
+        &[
+            (K::OutcomeDiffers, "caller-output.py", CALLER_PY, Line(1)),
+            (K::FactDiffers, "caller-output.py.exit", CALLER, Text("caller-output.py.exit")),
+        ],
     ),
     fault(
         Guidance,

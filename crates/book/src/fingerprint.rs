@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 pub const SOURCES: &[&str] = &[
     "crates/book/Cargo.toml",
     "crates/book/build.rs",
-    "crates/book/python",
+    "crates/book/python/host.py",
     "crates/book/src",
     "crates/export/Cargo.toml",
     "crates/export/src",

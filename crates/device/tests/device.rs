@@ -1363,6 +1363,12 @@ mod c {
         pub safe fn guide_device_install() -> *const c_char;
         pub safe fn guide_device_synchronize();
         pub unsafe fn guide_device_allocate(values: *const f32, len: usize) -> *mut c_void;
+        pub unsafe fn guide_device_write(
+            block: *const c_void,
+            len: usize,
+            values: *const f32,
+        ) -> bool;
+        pub safe fn guide_device_free(block: *const c_void) -> bool;
         pub unsafe fn guide_device_read(
             source: *const c_void,
             len: usize,
@@ -1391,6 +1397,13 @@ fn callers_in_c_get_the_same_device() {
         // SAFETY: null is allowed.
         let empty = unsafe { c::guide_device_allocate(std::ptr::null(), 2) };
         assert!(is_poison(&gpu.read(empty.cast::<f32>(), 2).unwrap()));
+        // SAFETY: at least two floats each time.
+        let written =
+            [2, 3].map(|len| unsafe { c::guide_device_write(empty, len, values.as_ptr()) });
+        assert_eq!(written, [true, false], "all of a block or nothing");
+        assert_eq!(gpu.read(empty.cast::<f32>(), 2).unwrap(), values[..2]);
+        assert!(c::guide_device_free(empty) && !c::guide_device_free(empty));
+        assert!(gpu.read(empty.cast::<f32>(), 2).is_err());
 
         // SAFETY: a C string that lives until the next report.
         let text = unsafe { std::ffi::CStr::from_ptr(c::guide_device_report()) };
