@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use book::{Limits, Listing, Runner, Workspace};
+use book::{Language, Limits, Listing, Runner, Workspace};
 use export::{Exporter, Request};
 use proof::Record;
 use serde_json::Value;
@@ -225,9 +225,16 @@ fn run(tree: &Tree, root: &Path, name: &str) -> Result<Shown, String> {
     let exporter = Exporter::new(workspace.root());
     let limits = Limits::from_environment().map_err(|error| error.to_string())?;
     let runner = Runner::new(&workspace, &exporter, limits).map_err(|error| error.to_string())?;
-    let listing = Listing { name: name.to_owned(), exports: true, command: String::new(), expected: None };
+    let listing = Listing {
+        name: name.to_owned(),
+        folder: name.to_owned(),
+        language: Language::Rust,
+        command: String::new(),
+        exports: true,
+        expected: None,
+    };
     let mut shown = Shown { claims: Vec::new(), facts: BTreeMap::new(), output: String::new(), end: String::new() };
-    match runner.run(&listing, &tree.root.join("target/debug").join(name)) {
+    match runner.run(&listing, &tree.root.join("target/debug").join(name), &[]) {
         // It ran too long or printed too much: it failed.
         Err(failures) => shown.end = failures.to_string(),
         Ok(run) => {

@@ -65,6 +65,8 @@ const STEPS: &[Step] = &[
             "clippy",
             "--workspace",
             "--all-targets",
+            "--test",
+            "drift",
             "--",
             "-D",
             "warnings",
