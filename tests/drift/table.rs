@@ -7,7 +7,7 @@ use book::Kind as K;
 use crate::fault::Area::{Build, Device, Exporter, Guidance, Runtime};
 use crate::fault::At::{Above, Call, Line, Text};
 use crate::fault::Plant::{self, Remove, Replace, Script, Write};
-use crate::fault::{Declared, Fault, fault};
+use crate::fault::{Fault, fault};
 
 const PAIR: &str = "src/recipes/pair-the-input-skip.md";
 const PAIR_MAIN: &str = "listings/pairing-rule/main.rs";
@@ -48,28 +48,6 @@ const PLANNED_CC_OUTPUT: &str = "listings/planned-output/output.cc.txt";
 const PLANNED_PY_OUTPUT: &str = "listings/planned-output/output.py.txt";
 const CALLER_PY: &str = "listings/caller-output/main.py";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
-
-/// What every listing that looks at a result reports when none is right.
-const NO_RESULT_IS_RIGHT: &[Declared] = &[
-    (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
-    (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
-    (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
-    (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
-    (K::ClaimFails, "half.fixed", HALF_MAIN, Call("half.fixed")),
-    (K::ClaimFails, "pairing.exact", PAIR_MAIN, Call("pairing.exact")),
-    (K::ClaimFails, "planned-output.reused", PLANNED_MAIN, Call("planned-output.reused")),
-    (K::ClaimFails, "recipes.host-inputs-may-be-unplanned", CHOOSE_MAIN, Call("recipes.host-inputs-may-be-unplanned")),
-    (K::FactDiffers, "first-device-program.default.line", FIRST, Text("first-device-program.default.line")),
-    (K::FactDiffers, "first-device-program.device.line", FIRST, Text("first-device-program.device.line")),
-    (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
-    (K::FactDiffers, "stand-in.offset", STAYS, Text("stand-in.offset")),
-    (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
-    (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
-    (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
-    (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
-    (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
-    (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
-];
 
 /// Where a sentence can be added to a page, and what stands there.
 const PROSE: &str = "The model stays on the host while you export it.";
@@ -589,6 +567,8 @@ pub const FAULTS: &[Fault] = &[
             (K::StandInInErrorIndex, "planned-output", PLANNED, Text("{{output planned-output}}")),
             (K::StandInInErrorIndex, "planned-output.keep", PLANNED, Text("{claim=planned-output.keep}")),
             (K::StandInInErrorIndex, "planned-output.queued", PLANNED, Text("{claim=planned-output.queued}")),
+            (K::StandInInErrorIndex, "planned-output.cc", PLANNED, Text("{{output planned-output.cc}}")),
+            (K::StandInInErrorIndex, "planned-output.py", PLANNED, Text("{{output planned-output.py}}")),
         ],
     ),
     // The command `pte`.
@@ -730,6 +710,7 @@ pub const FAULTS: &[Fault] = &[
                 "src/when-it-fails/errors.md",
                 Text("know-what-you-have.load.delegate_log"),
             ),
+            (K::FactDiffers, "know-what-you-have.load.delegate_log", PTE, Text("know-what-you-have.load.delegate_log")),
         ],
     ),
     fault(
@@ -772,6 +753,7 @@ pub const FAULTS: &[Fault] = &[
                 "src/when-it-fails/errors.md",
                 Text("know-what-you-have.load.delegate_log"),
             ),
+            (K::FactDiffers, "know-what-you-have.load.delegate_log", PTE, Text("know-what-you-have.load.delegate_log")),
         ],
     ),
     fault(
@@ -942,6 +924,16 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::FactDiffers, "stand-in.wrong_side.refuse", STAYS, Text("stand-in.wrong_side.refuse")),
             (K::OutcomeDiffers, "stand-in", STAND_IN_MAIN, Line(1)),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "errors.process-lives", "listings/errors/main.rs", Call("errors.process-lives")),
+            (K::FactDiffers, "errors.cut.log", "src/when-it-fails/errors.md", Text("errors.cut.log")),
+            (
+                K::FactDiffers,
+                "know-what-you-have.load.allocator_log",
+                "src/when-it-fails/errors.md",
+                Text("know-what-you-have.load.allocator_log"),
+            ),
+            (K::OutcomeDiffers, "dynamic-shapes", "listings/dynamic-shapes/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -969,6 +961,7 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
         ],
     ),
     // The runtime.
@@ -1038,6 +1031,7 @@ pub const FAULTS: &[Fault] = &[
                 "src/when-it-fails/errors.md",
                 Text("know-what-you-have.load.delegate_log"),
             ),
+            (K::FactDiffers, "know-what-you-have.load.delegate_log", PTE, Text("know-what-you-have.load.delegate_log")),
         ],
     ),
     // The device. Of its faults the book has no statement about one: the wording of our own delegate.
@@ -1057,7 +1051,30 @@ pub const FAULTS: &[Fault] = &[
         "wrong-result",
         "the delegate computes wrongly",
         &[Plant::Device { fault: "wrong-result" }],
-        NO_RESULT_IS_RIGHT,
+        &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
+            (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
+            (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
+            (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
+            (K::ClaimFails, "half.fixed", HALF_MAIN, Call("half.fixed")),
+            (K::ClaimFails, "pairing.exact", PAIR_MAIN, Call("pairing.exact")),
+            (K::ClaimFails, "planned-output.reused", PLANNED_MAIN, Call("planned-output.reused")),
+            (
+                K::ClaimFails,
+                "recipes.host-inputs-may-be-unplanned",
+                CHOOSE_MAIN,
+                Call("recipes.host-inputs-may-be-unplanned"),
+            ),
+            (K::FactDiffers, "first-device-program.default.line", FIRST, Text("first-device-program.default.line")),
+            (K::FactDiffers, "first-device-program.device.line", FIRST, Text("first-device-program.device.line")),
+            (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
+            (K::FactDiffers, "stand-in.offset", STAYS, Text("stand-in.offset")),
+            (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
+            (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
+            (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
+            (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+        ],
     ),
     fault(
         Device,
@@ -1085,11 +1102,40 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
             (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
         ],
     ),
-    fault(Device, "never-runs", "queued work is dropped", &[Plant::Device { fault: "never-runs" }], NO_RESULT_IS_RIGHT),
+    fault(
+        Device,
+        "never-runs",
+        "queued work is dropped",
+        &[Plant::Device { fault: "never-runs" }],
+        &[
+            (K::ClaimFails, "check.runs", CHECK_MAIN, Call("check.runs")),
+            (K::ClaimFails, "caller-output.stays-set", CALLER_MAIN, Call("caller-output.stays-set")),
+            (K::ClaimFails, "copies.exact", DEFAULT_MAIN, Call("copies.exact")),
+            (K::ClaimFails, "first.same-bits", FIRST_MAIN, Call("first.same-bits")),
+            (K::ClaimFails, "half.fixed", HALF_MAIN, Call("half.fixed")),
+            (K::ClaimFails, "pairing.exact", PAIR_MAIN, Call("pairing.exact")),
+            (K::ClaimFails, "planned-output.reused", PLANNED_MAIN, Call("planned-output.reused")),
+            (
+                K::ClaimFails,
+                "recipes.host-inputs-may-be-unplanned",
+                CHOOSE_MAIN,
+                Call("recipes.host-inputs-may-be-unplanned"),
+            ),
+            (K::FactDiffers, "first-device-program.default.line", FIRST, Text("first-device-program.default.line")),
+            (K::FactDiffers, "first-device-program.device.line", FIRST, Text("first-device-program.device.line")),
+            (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
+            (K::FactDiffers, "stand-in.offset", STAYS, Text("stand-in.offset")),
+            (K::FactDiffers, "stand-in.second_device", STAYS, Text("stand-in.second_device")),
+            (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
+            (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a pointer 4 bytes into a block")),
+            (K::ClaimFails, "dynamic.right", "listings/dynamic-shapes/main.rs", Call("dynamic.right")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+        ],
+    ),
     fault(
         Device,
         "eager-delegate",
@@ -1099,6 +1145,15 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "planned-output.queued", PLANNED_MAIN, Call("planned-output.queued")),
             (K::FactDiffers, "stand-in.early", STAYS, Text("stand-in.early")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a second result, read before the synchronise")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1121,7 +1176,15 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "who-owns-the-memory", OWNERS_MAIN, Line(1)),
             (K::FactDiffers, "stand-in.wrong_side.accept", STAYS, Text("stand-in.wrong_side.accept")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a copy from the wrong side, policy `accept`")),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1172,7 +1235,14 @@ pub const FAULTS: &[Fault] = &[
                 CHOOSE_OUTPUT,
                 Text("host-to-host              2 copies in, 1 out, equa"),
             ),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1185,7 +1255,10 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "stand-in.freed", STAYS, Text("stand-in.freed")),
             (K::FactDiffers, "stand-in.host", STAYS, Text("stand-in.host")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a freed pointer")),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
         ],
     ),
     fault(
@@ -1195,7 +1268,16 @@ pub const FAULTS: &[Fault] = &[
         &[Plant::Device { fault: "unfenced" }],
         &[
             (K::ClaimFails, "memcpy.crash", MEMCPY_MAIN, Call("memcpy.crash")),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1261,7 +1343,18 @@ pub const FAULTS: &[Fault] = &[
                 FIRST_OUTPUT,
                 Text("host → host: 1 copy in (64 bytes), 1 copy out (32 "),
             ),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
+            (K::OutcomeDiffers, "pairing-rule.cc", "listings/pairing-rule/main.cc", Line(1)),
+            (K::OutcomeDiffers, "planned-output.cc", PLANNED_CC, Line(1)),
         ],
     ),
     fault(
@@ -1273,6 +1366,15 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "planned-output.queued", PLANNED_MAIN, Call("planned-output.queued")),
             (K::FactDiffers, "stand-in.early", STAYS, Text("stand-in.early")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a second result, read before the synchronise")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1283,6 +1385,18 @@ pub const FAULTS: &[Fault] = &[
         &[
             (K::FactDiffers, "stand-in.early", STAYS, Text("stand-in.early")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a second result, read before the synchronise")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.cc", "listings/pairing-rule/main.cc", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.cc", PLANNED_CC, Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
         ],
     ),
     fault(
@@ -1293,7 +1407,19 @@ pub const FAULTS: &[Fault] = &[
         &[
             (K::FactDiffers, "stand-in.wrong_side.refuse", STAYS, Text("stand-in.wrong_side.refuse")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a copy from the wrong side, policy `refuse`")),
-            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::OutcomeDiffers, "behaviour", "listings/behaviour/main.rs", Line(1)),
+            (K::OutcomeDiffers, "first-device-program.py", "listings/first-device-program/main.py", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.py", "listings/pairing-rule/main.py", Line(1)),
+            (K::OutcomeDiffers, "planned-output.py", "listings/planned-output/main.py", Line(1)),
+            (
+                K::OutputDiffers,
+                "caller-output.py",
+                "listings/caller-output/output.py.txt",
+                Text("Failed to execute method forward, error: 0x12"),
+            ),
+            (K::OutcomeDiffers, "first-device-program.cc", "listings/first-device-program/main.cc", Line(1)),
+            (K::OutcomeDiffers, "pairing-rule.cc", "listings/pairing-rule/main.cc", Line(1)),
+            (K::OutcomeDiffers, "planned-output.cc", PLANNED_CC, Line(1)),
         ],
     ),
     // The build itself.

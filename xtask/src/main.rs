@@ -80,7 +80,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         arguments: "[RUNS]",
-        summary: "time the build (cold, warm, after one change, one Python process a listing) and `pte` beside ExecuTorch's readers",
+        summary: "time the build (cold, warm, one change, one Python a listing), and `pte` beside other readers",
         details: "The ways of building take turns, RUNS times (default 5), and the table has each one's median. So do the readers \
             of programs, as optimised builds; compiling those takes some minutes the first time. Fails if a program of 10 GB costs \
             `pte` more than 10 ms or 10 MB.",

@@ -290,7 +290,7 @@ def of_the_guide() -> dict[str, Callable[[], ExecutorchProgramManager]]:
         if found_settings := re.fullmatch("h([01])d([01])_i([01])o([01])_n([01])", name):
             settings = dict(zip("hdion", (setting == "1" for setting in found_settings.groups()), strict=True))
             found[f"mlp_{name}"] = lambda settings=settings: lower(
-                build("mlp").model, build("mlp").inputs, cuda(), **settings
+                build("mlp")["forward"].model, build("mlp")["forward"].inputs, cuda(), **settings
             )
     return found
 
