@@ -125,11 +125,14 @@ class Adder final : public BackendInterface {
       if (!on_device || (pointer != nullptr && !fenced().holds(pointer))) {
         return Error::InvalidArgument;
       }
-      if (pointer == nullptr) {
+      if (pointer == nullptr && tensor.nbytes() > 0) {
         return Error::Internal;
       }
     }
     auto out = args[args.size() - 1]->toTensor();
+    if (out.nbytes() == 0) {
+      return Error::Ok;
+    }
     auto* sum = static_cast<float*>(fenced().shadow(out.const_data_ptr()));
     std::vector<float> result(out.numel(), 0.0f);
     for (size_t i = 0; i + 1 < args.size(); ++i) {
@@ -219,7 +222,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   for (const auto& output : *outputs) {
-    if (output.isTensor() && output.toTensor().scalar_type() == executorch::aten::ScalarType::Float) {
+    if (output.isTensor() && output.toTensor().numel() > 0 &&
+        output.toTensor().scalar_type() == executorch::aten::ScalarType::Float) {
       const void* pointer = output.toTensor().const_data_ptr();
       const void* bytes = fenced().holds(pointer) ? fenced().shadow(pointer) : pointer;
       printf("output %g\n", *static_cast<const float*>(bytes));

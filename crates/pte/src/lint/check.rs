@@ -8,6 +8,7 @@ use crate::{Device, Method, Program, Step, TensorInfo, Value};
 
 /// ExecuTorch's error codes, by its own names.
 pub(super) mod code {
+    pub(in crate::lint) const INTERNAL: u32 = 0x01;
     pub(in crate::lint) const INVALID_STATE: u32 = 0x02;
     pub(in crate::lint) const NOT_SUPPORTED: u32 = 0x10;
     pub(in crate::lint) const INVALID_ARGUMENT: u32 = 0x12;
@@ -40,6 +41,9 @@ pub fn check(program: &Program, conditions: &Conditions) -> Vec<Finding> {
         found.backend_needed();
         found.bounded_output();
         found.no_shared_arenas();
+        found.host_operator_on_device();
+        found.host_tensor_for_delegate();
+        found.empty_copy();
     }
     methods_disagree(program, &mut findings);
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
@@ -226,15 +230,28 @@ impl<'a> Found<'a> {
             .next()
     }
 
-    /// What the CUDA delegate says to a pointer that is not device memory.
+    /// What the CUDA delegate says to a tensor that does not say that it is on the device.
+    pub(super) fn not_tagged(&self, value: u32) -> Answer {
+        self.delegate_refuses(
+            value,
+            "expected device_type=CUDA (1), got 0. Device info may not be properly propagated from CudaPartitioner.",
+        )
+    }
+
+    /// What it says to a pointer that is not device memory.
     pub(super) fn not_backed(&self, value: u32) -> Answer {
+        self.delegate_refuses(
+            value,
+            "has device_type=CUDA but its data pointer P is not backed by CUDA device memory \
+             (cudaPointerGetAttributes err=0, cudaMemoryType=0)",
+        )
+    }
+
+    fn delegate_refuses(&self, value: u32, why: &str) -> Answer {
         let index = self
             .argument(value)
             .map_or("N".into(), |index| index.to_string());
-        let text = format!(
-            "Tensor {index} has device_type=CUDA but its data pointer P is not backed by CUDA device memory \
-             (cudaPointerGetAttributes err=0, cudaMemoryType=0)"
-        );
+        let text = format!("Tensor {index} {why}");
         answer(
             "execute",
             Some(code::INVALID_ARGUMENT),

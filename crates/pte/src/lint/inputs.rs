@@ -10,7 +10,9 @@ impl Found<'_> {
     pub(super) fn planned_device_input(&mut self) {
         let inputs = self
             .inputs()
-            .filter(|(_, tensor)| !tensor.device.is_cpu() && tensor.planned.is_some());
+            .filter(|(_, tensor)| !tensor.device.is_cpu() && tensor.planned.is_some())
+            // Nothing is copied into what has no bytes.
+            .filter(|(_, tensor)| tensor.nbytes > 0);
         let (subjects, inputs): (Vec<_>, Vec<_>) = inputs.unzip();
         let Some(first) = inputs.first() else { return };
         let count = subjects.len();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::check::{Found, answer, code, finding, is, list, measured, on, plural};
 use super::{Caller, Level, Origin, Part, Rule, Subject};
-use crate::{Device, DeviceType, TensorInfo};
+use crate::{Device, DeviceType, Direction, Step, TensorInfo};
 
 impl Found<'_> {
     pub(super) fn device_tensor_in_host_arena(&mut self) {
@@ -12,7 +12,8 @@ impl Found<'_> {
             let arena = tensor
                 .planned
                 .and_then(|planned| self.method.arenas.get(planned.arena as usize));
-            arena.is_some_and(|arena| arena.device != tensor.device)
+            // Nobody looks where nothing is.
+            tensor.nbytes > 0 && arena.is_some_and(|arena| arena.device != tensor.device)
         };
         let values: BTreeSet<u32> = self
             .method
@@ -44,6 +45,128 @@ impl Found<'_> {
         found.help =
             Some("export with enable_non_cpu_memory_planning=True, which is the default".into());
         measured(self.conditions.runtime, &mut found, answer);
+        self.add(found);
+    }
+
+    /// Whether the memory of a tensor is on a device. What is planned on the host is there, whatever the tensor says.
+    fn is_on_device(&self, tensor: &TensorInfo) -> bool {
+        let arena = tensor
+            .planned
+            .and_then(|planned| self.method.arenas.get(planned.arena as usize));
+        !tensor.device.is_cpu() && arena.is_none_or(|arena| !arena.device.is_cpu())
+    }
+
+    pub(super) fn host_operator_on_device(&mut self) {
+        let mut values = BTreeSet::new();
+        for step in &self.method.chain {
+            // ExecuTorch's own operators of this prefix look at sizes and pass pointers on.
+            if let Step::Operator(call) = step
+                && !call.name.starts_with("executorch_prim::")
+            {
+                values.extend(call.args.iter().copied().filter(|&value| {
+                    self.tensor(value)
+                        .is_some_and(|tensor| self.is_on_device(tensor))
+                }));
+            }
+        }
+        let Some(device) = values.first().and_then(|&value| self.tensor(value)) else {
+            return;
+        };
+        let subjects: Vec<Subject> = values.iter().map(|&value| self.value(value)).collect();
+        let message = format!(
+            "{} {} on {}, and an operator on the host works on {}",
+            list(&subjects),
+            is(subjects.len()),
+            device.device,
+            if subjects.len() == 1 { "it" } else { "them" }
+        );
+        let mut found = finding(Rule::HostOperatorOnDevice, Level::Error, subjects, message);
+        found.help = Some(
+            "export with enable_non_cpu_memory_planning=True, or leave no operator out of the delegate"
+                .into(),
+        );
+        let text = "the host is given a device pointer; where it cannot reach that memory, the process ends";
+        measured(
+            self.conditions.runtime,
+            &mut found,
+            answer("execute", None, text, Origin::Unverified),
+        );
+        self.add(found);
+    }
+
+    pub(super) fn host_tensor_for_delegate(&mut self) {
+        let mut values = BTreeSet::new();
+        for step in &self.method.chain {
+            let Step::Delegate(call) = step else { continue };
+            let delegate = &self.method.delegates[call.delegate as usize];
+            if delegate
+                .target_device()
+                .is_some_and(|device| !device.starts_with("cpu"))
+            {
+                // The runtime loads constants into host memory, whatever their tensors say.
+                values.extend(call.args.iter().copied().filter(|&value| {
+                    self.tensor(value).is_some_and(|tensor| {
+                        tensor.device.is_cpu() || tensor.data.is_some() && tensor.planned.is_none()
+                    })
+                }));
+            }
+        }
+        let Some(&first) = values.first() else { return };
+        let subjects: Vec<Subject> = values.iter().map(|&value| self.value(value)).collect();
+        let message = format!(
+            "{} {} on the host, and a delegate that works on a device is given {}",
+            list(&subjects),
+            is(subjects.len()),
+            if subjects.len() == 1 { "it" } else { "them" }
+        );
+        let mut found = finding(Rule::HostTensorForDelegate, Level::Error, subjects, message);
+        found.help = Some(
+            "export with skip_h2d_for_method_inputs=False, or with a partitioner that gives the delegate its weights"
+                .into(),
+        );
+        let refusal = if self
+            .tensor(first)
+            .is_some_and(|tensor| tensor.device.is_cpu())
+        {
+            self.not_tagged(first)
+        } else {
+            self.not_backed(first)
+        };
+        measured(self.conditions.runtime, &mut found, refusal);
+        self.add(found);
+    }
+
+    pub(super) fn empty_copy(&mut self) {
+        let is_null = |value: u32| {
+            let Some(tensor) = self.tensor(value) else {
+                return false;
+            };
+            let arena = tensor
+                .planned
+                .and_then(|planned| self.method.arenas.get(planned.arena as usize));
+            tensor.nbytes == 0 && arena.is_none_or(|arena| arena.nbytes == 0)
+        };
+        let copy = self.method.copies().find(|copy| match copy.direction {
+            Direction::HostToDevice => is_null(copy.to),
+            Direction::DeviceToHost => is_null(copy.from),
+        });
+        let Some(copy) = copy else { return };
+        let (value, text) = match copy.direction {
+            Direction::HostToDevice => (copy.from, "_h2d_copy: copy_host_to_device failed"),
+            Direction::DeviceToHost => (copy.to, "_d2h_copy: copy_device_to_host failed"),
+        };
+        let subject = self.value(value);
+        let message = format!(
+            "{subject} has no elements, and is copied between the host and {}",
+            copy.device
+        );
+        let mut found = finding(Rule::EmptyCopy, Level::Error, vec![subject], message);
+        found.help = Some("leave the empty tensor out of the model's inputs and outputs".into());
+        measured(
+            self.conditions.runtime,
+            &mut found,
+            answer("execute", Some(code::INTERNAL), text, Origin::CudaSource),
+        );
         self.add(found);
     }
 

@@ -8,7 +8,14 @@ use crate::{Device, Direction, Dynamism};
 
 impl Found<'_> {
     pub(super) fn unreachable_device_tensor(&mut self) {
-        let values: BTreeSet<u32> = self.method.unreachable.iter().copied().collect();
+        // What has no bytes needs no memory.
+        let values = self
+            .method
+            .unreachable
+            .iter()
+            .copied()
+            .filter(|&value| self.tensor(value).is_some_and(|tensor| tensor.nbytes > 0));
+        let values: BTreeSet<u32> = values.collect();
         let subjects: Vec<Subject> = values.iter().map(|&value| self.value(value)).collect();
         let Some(&value) = values.first() else { return };
         let copied = self
@@ -50,7 +57,10 @@ impl Found<'_> {
 
     pub(super) fn unplanned_device_output(&mut self) {
         let outputs = self.outputs().filter(|(_, tensor)| {
-            !tensor.device.is_cpu() && tensor.planned.is_none() && tensor.data.is_none()
+            !tensor.device.is_cpu()
+                && tensor.planned.is_none()
+                && tensor.data.is_none()
+                && tensor.nbytes > 0
         });
         let (subjects, outputs): (Vec<_>, Vec<_>) = outputs.unzip();
         let Some(&first) = outputs.first() else {
@@ -139,6 +149,7 @@ impl Found<'_> {
             tensor.device.is_cpu()
                 && tensor.planned.is_none()
                 && tensor.data.is_none()
+                && tensor.nbytes > 0
                 && !inputs.contains(&tensor.value)
         });
         let subjects: Vec<Subject> = outputs.map(|(subject, _)| subject).collect();

@@ -196,6 +196,27 @@ rules! {
          on a device.",
         "Module(path, ..., /*share_memory_arenas=*/true)",
         "Module(path)";
+    HostOperatorOnDevice, "L21", "host-operator-on-device",
+        "An operator on the host works on a tensor that lives on a device.",
+        "An operator that no delegate took reads and writes its tensors where it runs, on the host. Without device memory \
+         planning the exporter inserts no copy for it, so it gets the caller's device pointer itself. A GPU in a slot of \
+         its own ends the process for that.",
+        "ExecutorchBackendConfig(\n    enable_non_cpu_memory_planning=False,\n    \
+         memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),\n)  # with an operator that no delegate took",
+        "ExecutorchBackendConfig(\n    memory_planning_pass=MemoryPlanningPass(alloc_graph_input=False),\n)";
+    HostTensorForDelegate, "L22", "host-tensor-for-delegate",
+        "A delegate that works on a device is given a tensor that lives on the host.",
+        "The CUDA delegate refuses a tensor that does not say CUDA. A weight that the partitioner leaves outside the \
+         delegate is an input of the delegate's graph like any other: skip_h2d_for_method_inputs=True takes the copy to the \
+         device away from it too, and its data stays in the file's constants on the host.",
+        "PropagateDeviceConfig(skip_h2d_for_method_inputs=True)  # with a partitioner that does not tag weights",
+        "PropagateDeviceConfig()  # or a partitioner that gives the delegate its weights, as CudaPartitioner does";
+    EmptyCopy, "L23", "empty-copy",
+        "A tensor without elements is copied between host and device.",
+        "Where nothing is planned on the device but tensors of no bytes, the CUDA allocator has no memory to give: their \
+         address is null. Its copy refuses a null address, also for no bytes, and so the execution fails.",
+        "ExecutorchBackendConfig()  # with an input of the sizes [0, 8]",
+        "ExecutorchBackendConfig()  # with the empty tensors left out of the model";
 }
 
 impl fmt::Display for Rule {

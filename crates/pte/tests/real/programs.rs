@@ -185,12 +185,15 @@ fn key(sources: &Path, wheel: &Path) -> u64 {
         .map(|entry| entry.unwrap().path().join("export.py"))
         .filter(|recipe| recipe.is_file())
         .collect();
-    recipes.push(root.join("crates/export/python/guide_export/models.py"));
     recipes.sort();
     for recipe in recipes {
         let listing = recipe.parent().unwrap().file_name();
         (listing, fs::read(&recipe).unwrap()).hash(&mut key);
     }
+    hash(&root.join("crates/export/python/guide_export"), &mut key);
+    fs::read(root.join("crates/export/src/request.rs"))
+        .unwrap()
+        .hash(&mut key);
     for part in [
         "exir",
         "backends",
