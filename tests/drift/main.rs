@@ -16,6 +16,7 @@
 mod doors;
 mod exchange;
 mod fault;
+mod python;
 mod runtime;
 mod table;
 mod tree;
@@ -28,6 +29,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use fault::{Area, Fault};
+use python::Python;
 use tree::Tree;
 use warm::Warm;
 
@@ -58,6 +60,7 @@ fn run() -> Result<(), String> {
     let repository = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("tests/ lies in the repository")?;
     let mut tree = Tree::new(repository)?;
     println!("the unchanged copy: {}", tree.root.display());
+    let _python = Python::start(&tree)?;
     doors::unchanged(&mut tree)?;
     println!("passes through all doors ({:.0} s)\n", start.elapsed().as_secs_f32());
 

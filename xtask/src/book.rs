@@ -163,7 +163,20 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
     remove(&folder)?;
     let group = Group::start(&workspace.root)?;
     println!("verifying and building, then serving; Ctrl-C ends it");
+    let sockets = folder.with_extension("python");
+    remove(&sockets)?;
+    fs::create_dir_all(&sockets).map_err(|error| failed("make the folder", &sockets, &error))?;
+    // Every build after the first finds ExecuTorch imported; without this process it would import for itself.
+    let _python = group
+        .command(&guide_book)
+        .arg("python")
+        .arg(&sockets)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .current_dir(&workspace.book)
+        .spawn();
     let mut server = mdbook(workspace, &group, "serve", &folder);
+    server.env("GUIDE_PYTHON", &sockets);
     server.args(["-n", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = server
         .spawn()

@@ -1,8 +1,11 @@
 """Runs the listings in Python, each in a process forked from this one: importing ExecuTorch takes seconds.
 
-Reads a program a line from standard input and answers how it ended, a line each: both JSON, see `../src/python.rs`.
+Reads a program a line and answers how it ended, a line each: both JSON, see `../src/python.rs`. They come from standard
+input, or, if it is given the path of a socket, from whoever connects there, one after the other, until standard input
+ends, since then the process that wanted it is gone.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -11,10 +14,12 @@ import resource
 import runpy
 import select
 import signal
+import socket
 import sys
 import types
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import executorch
 
@@ -61,13 +66,34 @@ def ended(child: int, seconds: float) -> int | None:
     return os.waitstatus_to_exitcode(status) if in_time else None
 
 
-import_runtime()
-for line in sys.stdin:
-    request = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        become(request)
-        runpy.run_path(request["program"], run_name="__main__")
-        # Ends as Python ends a program.
-        sys.exit()
-    print(json.dumps({"ended": ended(child, request["seconds"])}), flush=True)
+def answer(requests: Iterable[str], answers: TextIO) -> None:
+    """Runs one program after the other."""
+    for line in requests:
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            become(request)
+            runpy.run_path(request["program"], run_name="__main__")
+            # Ends as Python ends a program.
+            sys.exit()
+        print(json.dumps({"ended": ended(child, request["seconds"])}), file=answers, flush=True)
+
+
+def listen(path: str) -> None:
+    """Answers whoever connects to the socket `path`. It is there before the import: who comes early waits for that."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print(flush=True)
+        import_runtime()
+        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
+            # Someone who is gone wants no answer.
+            with contextlib.suppress(OSError), listener.accept()[0] as client, client.makefile("rw") as lines:
+                answer(lines, lines)
+
+
+if len(sys.argv) > 1:
+    listen(sys.argv[1])
+else:
+    import_runtime()
+    answer(sys.stdin, sys.stdout)

@@ -56,6 +56,7 @@ pub use page::Source;
 pub use preprocess::preprocess;
 pub use provenance::{Commit, Provenance};
 pub use proving::{Proof, Times, prove, prove_listing};
+pub use python::share as share_python;
 pub use record::{ProvedClaim, ProvedPage, RunRecord, Took};
 pub use runner::{Binaries, Limits, Run, Runner, build};
 pub use site::check;

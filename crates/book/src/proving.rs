@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, OnceLock};
+use std::sync::{LazyLock, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -525,9 +525,14 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Err(Failures::new(failed.clone()));
     }
     let files = exports.files.get(name).map_or(&[][..], Vec::as_slice);
-    let device = match names.len() {
-        1 => PathBuf::new(),
-        _ => device_library(&workspace)?,
+    let others: Vec<_> = names[1..]
+        .iter()
+        .filter_map(|name| listings.get(name))
+        .collect();
+    let device = if others.is_empty() {
+        PathBuf::new()
+    } else {
+        device_library(&workspace)?
     };
     let runner = Runner::new(&workspace, exporter, Limits::from_environment()?)?;
     let rust = runner.run(in_rust, executable, files)?;
@@ -535,9 +540,9 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
     if ends_early(&failures) {
         return Err(Failures::new(failures));
     }
-    for listing in names[1..].iter().filter_map(|name| listings.get(name)) {
+    for listing in others {
         let run = match listing.language {
-            Language::Python => Host::start(&runner)?.run(&runner, listing, files, &device)?,
+            Language::Python => in_python(&runner, listing, files, &device)?,
             _ => {
                 let built = cpp::build(&workspace, listings.values(), &device)?;
                 let program = built.get(&listing.name);
@@ -558,6 +563,22 @@ pub fn prove_listing(name: &str, executable: &Path) -> Result<Run, Failures> {
         return Ok(rust);
     }
     Err(Failures::new(failures))
+}
+
+/// Runs a listing in Python for its test. One process imports ExecuTorch for all of them.
+fn in_python(
+    runner: &Runner,
+    listing: &Listing,
+    files: &[PathBuf],
+    device: &Path,
+) -> Result<Run, Failures> {
+    static HOST: Mutex<Option<Host>> = Mutex::new(None);
+    let mut host = HOST.lock().unwrap_or_else(PoisonError::into_inner);
+    let host = match &mut *host {
+        Some(host) => host,
+        none => none.insert(Host::start(runner)?),
+    };
+    host.run(runner, listing, files, device)
 }
 
 /// The text of the `output.txt` that this run would be expected to give again.

@@ -1,16 +1,21 @@
 //! Runs listings in Python: one process imports ExecuTorch, which takes seconds, and forks for each listing.
 
+use std::env;
+use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
+use crate::exports;
 use crate::failure::{Failure, Failures, Kind};
 use crate::listing::{Listing, Outcome};
-use crate::runner::{Broken, Ended, Run, Runner, beside};
+use crate::runner::{Broken, Ended, Limits, Run, Runner, beside};
+use crate::workspace::Workspace;
 
 /// The process that forks: `python/host.py`.
 const HOST: &str = include_str!("../python/host.py");
@@ -38,56 +43,55 @@ struct Answer {
     ended: Option<i32>,
 }
 
+/// The folder of the sockets where a process that has imported ExecuTorch already answers: see [`share`].
+const SHARED_VARIABLE: &str = "GUIDE_PYTHON";
+
 /// A Python process that is importing ExecuTorch, or has imported it.
 pub(crate) struct Host {
+    requests: Box<dyn Write + Send>,
+    answers: BufReader<Box<dyn Read + Send>>,
+    /// None if it is another process's.
+    own: Option<Own>,
+}
+
+/// A process that ends with its [`Host`].
+struct Own {
     child: Child,
-    requests: ChildStdin,
-    answers: BufReader<ChildStdout>,
     /// What it says besides.
     stderr: tempfile::NamedTempFile,
 }
 
 impl Host {
-    /// Starts importing, and returns at once.
+    /// The process that `$GUIDE_PYTHON` shares, if there is one for just these circumstances; else starts one, and returns
+    /// at once.
     ///
     /// # Errors
     ///
     /// When there is no Python.
     pub(crate) fn start(runner: &Runner) -> Result<Self, Failures> {
-        let python = runner.root().join(".venv/bin/python");
-        let failed = |error: std::io::Error| {
-            let failure = Failure::new(
-                Kind::NotSetUp,
-                "python",
-                ".venv/bin/python",
-                1,
-                "Python with ExecuTorch, which `cargo xtask setup` installs",
-                error.to_string(),
-            );
-            Failures::from(failure.repeated_by("cargo xtask setup"))
-        };
-        let stderr = tempfile::NamedTempFile::new().map_err(failed)?;
-        let mut command = runner.command(&python);
+        if let Some(stream) = shared(runner)
+            && let Ok(writing) = stream.try_clone()
+        {
+            return Ok(Self {
+                requests: Box::new(writing),
+                answers: BufReader::new(Box::new(stream)),
+                own: None,
+            });
+        }
+        let stderr = tempfile::NamedTempFile::new().map_err(not_set_up)?;
+        let mut command = command(runner);
         command
-            // Nothing of the user's own, and the listings' own module.
-            .args(["-s", "-P", "-B", "-c", HOST])
-            .env_remove("PYTHONHOME")
-            .env("PYTHONPATH", runner.root().join("listings"))
-            // A driver would find none of the stand-in's addresses.
-            .env("CUDA_VISIBLE_DEVICES", "")
-            .current_dir(runner.root())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::from(stderr.reopen().map_err(failed)?));
-        let mut child = command.spawn().map_err(failed)?;
+            .stderr(Stdio::from(stderr.reopen().map_err(not_set_up)?));
+        let mut child = command.spawn().map_err(not_set_up)?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(requests), Some(answers)) => Ok(Self {
-                child,
-                requests,
-                answers: BufReader::new(answers),
-                stderr,
+                requests: Box::new(requests),
+                answers: BufReader::new(Box::new(answers)),
+                own: Some(Own { child, stderr }),
             }),
-            _ => Err(failed(std::io::Error::other("its pipes were not opened"))),
+            _ => Err(not_set_up(io::Error::other("its pipes were not opened"))),
         }
     }
 
@@ -138,9 +142,12 @@ impl Host {
             .ok()
             .and_then(|_| serde_json::from_str::<Answer>(&line).ok());
         let Some(answer) = answer else {
-            let said = fs::read_to_string(self.stderr.path()).unwrap_or_default();
+            let stderr = self.own.as_ref().map(|own| own.stderr.path());
+            let said = stderr
+                .and_then(|path| fs::read_to_string(path).ok())
+                .unwrap_or_default();
             let last = said.trim_end().lines().last().unwrap_or("it ended");
-            return Err(Broken::System(std::io::Error::other(format!(
+            return Err(Broken::System(io::Error::other(format!(
                 "Python cannot run listings: {last}"
             ))));
         };
@@ -168,10 +175,70 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for Own {
     fn drop(&mut self) {
         // It waits for a program, and runs none.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Python as it runs listings.
+fn command(runner: &Runner) -> Command {
+    let mut command = runner.command(&runner.root().join(".venv/bin/python"));
+    command
+        // Nothing of the user's own, and the listings' own module.
+        .args(["-s", "-P", "-B", "-c", HOST])
+        .env_remove("PYTHONHOME")
+        .env("PYTHONPATH", runner.root().join("listings"))
+        // A driver would find none of the stand-in's addresses.
+        .env("CUDA_VISIBLE_DEVICES", "")
+        .current_dir(runner.root());
+    command
+}
+
+fn not_set_up(error: io::Error) -> Failures {
+    let failure = Failure::new(
+        Kind::NotSetUp,
+        "python",
+        ".venv/bin/python",
+        1,
+        "Python with ExecuTorch, which `cargo xtask setup` installs",
+        error.to_string(),
+    );
+    failure.repeated_by("cargo xtask setup").into()
+}
+
+/// The socket in `folder` for a process that would be started now: named after all that it is made of, so that nobody
+/// meets one of other libraries or another environment.
+fn socket(runner: &Runner, folder: &Path) -> Result<PathBuf, export::Error> {
+    let name = runner.circumstances(&[runner.root().as_os_str(), OsStr::new(HOST)])?;
+    // A socket's path has 107 bytes at most.
+    Ok(folder.join(&name[..16]))
+}
+
+fn shared(runner: &Runner) -> Option<UnixStream> {
+    let folder = env::var_os(SHARED_VARIABLE)?;
+    UnixStream::connect(socket(runner, Path::new(&folder)).ok()?).ok()
+}
+
+/// Imports ExecuTorch once for all runs whose `$GUIDE_PYTHON` is `folder`, and forks for their listings in Python, until
+/// standard input ends. They notice when the installation, the environment or the workspace is another than here, and
+/// import for themselves. Prints an empty line once it can be connected to.
+///
+/// # Errors
+///
+/// When there is no Python, or no socket can be made in `folder`.
+pub fn share(workspace: &Workspace, folder: &Path) -> Result<(), Failures> {
+    let exporter = exports::exporter(workspace)?;
+    let runner = Runner::new(workspace, &exporter, Limits::from_environment()?)?;
+    let socket = socket(&runner, folder)
+        .map_err(io::Error::other)
+        .map_err(not_set_up)?;
+    let ended = command(&runner).arg(socket).status().map_err(not_set_up)?;
+    if ended.success() {
+        Ok(())
+    } else {
+        Err(not_set_up(io::Error::other(ended.to_string())))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufRead as _, BufReader, Read};
 use std::os::unix::fs::symlink;
@@ -18,8 +18,10 @@ use export::Exporter;
 use proof::Record;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::failure::{Failure, Failures, Kind};
+use crate::fingerprint::hex;
 use crate::listing::{Language, Listing, Outcome};
 use crate::normalise::normalise;
 use crate::workspace::{ROOT_VARIABLE, Workspace};
@@ -363,6 +365,30 @@ impl<'a> Runner<'a> {
         }
         command.env("LD_LIBRARY_PATH", &self.runtime_lib);
         command
+    }
+
+    /// What the environment of [`command`](Self::command) and the installed files are, as a hash: what one process may do
+    /// for another.
+    ///
+    /// # Errors
+    ///
+    /// When the installation cannot be read.
+    pub(crate) fn circumstances(&self, others: &[&OsStr]) -> Result<String, export::Error> {
+        let installation = self.exporter.installation()?;
+        let passed = PASSED
+            .iter()
+            .map(|variable| env::var_os(variable).unwrap_or_default());
+        let passed: Vec<_> = passed.collect();
+        let parts = [OsStr::new(&installation), self.runtime_lib.as_os_str()].into_iter();
+        let parts = parts
+            .chain(passed.iter().map(OsString::as_os_str))
+            .chain(others.iter().copied());
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update(part.len().to_le_bytes());
+            hash.update(part.as_encoded_bytes());
+        }
+        Ok(hex(&hash.finalize()))
     }
 
     /// The root of the workspace.

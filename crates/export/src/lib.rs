@@ -48,7 +48,7 @@ pub use exported::{Eager, Exported, Tensor};
 pub use request::{Model, Request};
 
 use cache::{Cache, Key};
-use key::{Digest, Environment, digest};
+use key::{Digest, Environment, digest, hex};
 use python::{Asked, Job, What};
 use recipe::Recipe;
 
@@ -362,6 +362,15 @@ impl Exporter {
             program,
             recipe,
         })
+    }
+
+    /// What this installation is, as a hash of its files: of ExecuTorch's, of every other package's list of files, and of
+    /// the Python side. Hexadecimal; looked at once for each `Exporter`.
+    ///
+    /// # Errors
+    /// If the installation cannot be read.
+    pub fn installation(&self) -> Result<String, Error> {
+        Ok(hex(&self.environment()?))
     }
 
     fn environment(&self) -> Result<Digest, Error> {
