@@ -91,7 +91,7 @@ impl Host {
                 answers: BufReader::new(Box::new(answers)),
                 own: Some(Own { child, stderr }),
             }),
-            _ => Err(not_set_up(io::Error::other("its pipes were not opened"))),
+            _ => Err(not_set_up("its pipes were not opened")),
         }
     }
 
@@ -197,7 +197,7 @@ fn command(runner: &Runner) -> Command {
     command
 }
 
-fn not_set_up(error: io::Error) -> Failures {
+fn not_set_up(error: impl std::fmt::Display) -> Failures {
     let failure = Failure::new(
         Kind::NotSetUp,
         "python",
@@ -232,13 +232,11 @@ fn shared(runner: &Runner) -> Option<UnixStream> {
 pub fn share(workspace: &Workspace, folder: &Path) -> Result<(), Failures> {
     let exporter = exports::exporter(workspace)?;
     let runner = Runner::new(workspace, &exporter, Limits::from_environment()?)?;
-    let socket = socket(&runner, folder)
-        .map_err(io::Error::other)
-        .map_err(not_set_up)?;
+    let socket = socket(&runner, folder).map_err(not_set_up)?;
     let ended = command(&runner).arg(socket).status().map_err(not_set_up)?;
     if ended.success() {
         Ok(())
     } else {
-        Err(not_set_up(io::Error::other(ended.to_string())))
+        Err(not_set_up(ended))
     }
 }
