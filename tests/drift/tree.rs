@@ -212,7 +212,7 @@ impl Tree {
         let venv = self.repository.join(".venv");
         command
             .env("GUIDE_CACHE", self.cache())
-            .env("GUIDE_PYTHON", self.python.path())
+            .env("GUIDE_PYTHON_HOST", self.python.path())
             // A busy machine is no fault.
             .env("GUIDE_LISTING_TIMEOUT", "600")
             // As the repository's own `.cargo/config.toml` has them: what was compiled with them stays fresh.

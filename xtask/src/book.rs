@@ -176,7 +176,7 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
         .current_dir(&workspace.book)
         .spawn();
     let mut server = mdbook(workspace, &group, "serve", &folder);
-    server.env("GUIDE_PYTHON", &sockets);
+    server.env("GUIDE_PYTHON_HOST", &sockets);
     server.args(["-n", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = server
         .spawn()

@@ -14,7 +14,7 @@ guide-book: builds the guide only when every statement on it was proved by a run
     guide-book supports RENDERER  yes, to every renderer
     guide-book check FOLDER       checks the built book
     guide-book bless              rewrites the expected outputs and facts to what the runs show, and prints the difference
-    guide-book python FOLDER      imports ExecuTorch in Python once for all runs with GUIDE_PYTHON=FOLDER, which must be as
+    guide-book python FOLDER      imports ExecuTorch in Python once for all runs with GUIDE_PYTHON_HOST=FOLDER, which must be as
                                   this one in everything; prints a line when it can be used, ends with standard input
 
 GUIDE_ROOT names another workspace, GUIDE_FAILURES a file for the failures as JSON lines.";

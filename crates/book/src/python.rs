@@ -44,7 +44,7 @@ struct Answer {
 }
 
 /// The folder of the sockets where a process that has imported ExecuTorch already answers: see [`share`].
-const SHARED_VARIABLE: &str = "GUIDE_PYTHON";
+const SHARED_VARIABLE: &str = "GUIDE_PYTHON_HOST";
 
 /// A Python process that is importing ExecuTorch, or has imported it.
 pub(crate) struct Host {
@@ -62,7 +62,7 @@ struct Own {
 }
 
 impl Host {
-    /// The process that `$GUIDE_PYTHON` shares, if there is one for just these circumstances; else starts one, and returns
+    /// The process that `$GUIDE_PYTHON_HOST` shares, if there is one for just these circumstances; else starts one, and returns
     /// at once.
     ///
     /// # Errors
@@ -222,7 +222,7 @@ fn shared(runner: &Runner) -> Option<UnixStream> {
     UnixStream::connect(socket(runner, Path::new(&folder)).ok()?).ok()
 }
 
-/// Imports ExecuTorch once for all runs whose `$GUIDE_PYTHON` is `folder`, and forks for their listings in Python, until
+/// Imports ExecuTorch once for all runs whose `$GUIDE_PYTHON_HOST` is `folder`, and forks for their listings in Python, until
 /// standard input ends. They notice when the installation, the environment or the workspace is another than here, and
 /// import for themselves. Prints an empty line once it can be connected to.
 ///
