@@ -40,6 +40,7 @@ listings! {
     pte_help: "pte-help",
     pte_rules: "pte-rules",
     pte_show: "pte-show",
+    releases: "releases",
     stand_in: "stand-in",
     who_owns_the_memory: "who-owns-the-memory",
 }

@@ -1,7 +1,7 @@
 //! Compiles the caller in C++ against the ExecuTorch wheel, as a program of its own.
 
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, fs};
 
 fn main() {
     println!("cargo::rerun-if-env-changed=EXECUTORCH_WHEEL");
@@ -19,15 +19,10 @@ fn build() -> Result<(), String> {
     let wheel = root.join(variable("EXECUTORCH_WHEEL").map_err(|error| {
         format!("{error}: run `cargo xtask setup`, or set it to the `executorch` folder of an installed wheel")
     })?);
-    let version = wheel.join("version.py");
-    println!("cargo::rerun-if-changed={}", version.display());
-    let text =
-        fs::read_to_string(&version).map_err(|error| format!("{}: {error}", version.display()))?;
-    let version = text
-        .lines()
-        .find_map(|line| line.strip_prefix("__version__ = "))
-        .map_or("", |quoted| quoted.trim_matches('"'));
-    println!("cargo::rustc-env=EXECUTORCH_VERSION={version}");
+    println!(
+        "cargo::rerun-if-changed={}",
+        wheel.join("version.py").display()
+    );
 
     let program = PathBuf::from(variable("OUT_DIR")?).join("caller");
     compile(&wheel, &root, &program)?;

@@ -11,6 +11,7 @@ mod lock;
 mod process;
 mod progress;
 mod python;
+mod releases;
 mod setup;
 mod steps;
 mod terminal;
@@ -92,6 +93,16 @@ const COMMANDS: &[Command] = &[
         summary: "make xtask/python/*.txt again from xtask/python/pyproject.toml",
         details: "For maintainers. Versions that still satisfy the file stay, unless --upgrade is given.",
         run: lock::run,
+    },
+    Command {
+        name: "releases",
+        arguments: "[VERSION…]",
+        summary: "measure what other releases of ExecuTorch do otherwise, for the page that says so",
+        details: "For maintainers. Copies what git has of the repository to target/releases/VERSION, changes the pins there, installs that release \
+            (about 3 GB, mostly shared with .venv), exports and, where its wheel has the runtime, runs the whole matrix and bite.json, and \
+            writes what differs to crates/matrix/releases.json. About ten minutes for all. The same steps bring the guide to a new release: \
+            change the pins, `cargo xtask lock`, `cargo run -p matrix -- measure`, and read the difference.",
+        run: releases::run,
     },
 ];
 

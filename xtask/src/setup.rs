@@ -93,6 +93,21 @@ pub fn ensure(workspace: &Workspace) -> Result<PathBuf, Failure> {
     Ok(guide_book)
 }
 
+/// Brings the Python packages alone up to date.
+pub fn packages(workspace: &Workspace) -> Result<(), Failure> {
+    let lock = exclusive(&workspace.venv().join(LOCK_NAME), "setting up")?;
+    let group = Group::holding(&lock, &workspace.root)?;
+    let doubt = python::examine(workspace).err();
+    let found = Prerequisites::look(workspace, doubt.is_some())?;
+    if let Some((doubt, python)) = doubt.as_ref().zip(found.python.as_deref()) {
+        let progress = Progress::start();
+        let task = progress.task("Python packages", &doubt.why);
+        python::install(workspace, &group, python, doubt, &task)?;
+        task.done();
+    }
+    link(workspace, found.gcc_include.as_deref())
+}
+
 /// The crates' sources: afterwards cargo asks no registry. Asked for once for a `Cargo.lock`.
 fn fetch(workspace: &Workspace, group: &Group, progress: &Progress) -> Result<(), Failure> {
     let lock = fs::read_to_string(workspace.root.join("Cargo.lock"))

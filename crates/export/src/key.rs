@@ -112,7 +112,7 @@ impl Environment<'_> {
         Ok(digest(&parts))
     }
 
-    fn site_packages(&self) -> Result<PathBuf, Error> {
+    pub(crate) fn site_packages(&self) -> Result<PathBuf, Error> {
         let lib = self.venv.join("lib");
         let missing = || Error::NotSetUp(self.venv.join("lib/python3*/site-packages/executorch"));
         fs::read_dir(&lib)

@@ -91,6 +91,14 @@ pub fn programs(listing: &str) -> Result<Vec<String>, Error> {
     process_wide()?.programs(listing)
 }
 
+/// The version of the installed ExecuTorch, with its local part: `1.5.1+cpu`.
+///
+/// # Errors
+/// If none is installed.
+pub fn executorch() -> Result<String, Error> {
+    process_wide()?.executorch()
+}
+
 /// Tells a process that is about to be started what this one knows of the installation, so that it need not hash it
 /// again. Holds for the direct child alone, and while this process lives: anything else hashes for itself.
 ///
@@ -371,6 +379,23 @@ impl Exporter {
     /// If the installation cannot be read.
     pub fn installation(&self) -> Result<String, Error> {
         Ok(hex(&self.environment()?))
+    }
+
+    /// See [`executorch`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn executorch(&self) -> Result<String, Error> {
+        let (venv, python) = (&self.venv, &self.python);
+        let path = Environment { venv, python }
+            .site_packages()?
+            .join("executorch/version.py");
+        let text = fs::read_to_string(&path).map_err(Error::io(&path))?;
+        let version = text
+            .lines()
+            .find_map(|line| line.strip_prefix("__version__ = "));
+        let version = version.ok_or(Error::NotSetUp(path))?;
+        Ok(version.trim_matches(['"', '\'']).to_owned())
     }
 
     fn environment(&self) -> Result<Digest, Error> {

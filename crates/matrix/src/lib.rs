@@ -7,6 +7,7 @@ mod error;
 mod judge;
 mod observe;
 mod process;
+pub mod releases;
 mod schema;
 mod sweep;
 mod tensors;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use matrix::bite::{self, Bite};
+use matrix::releases::{self, Compared, Releases};
 use matrix::{Caller, Error, Key, Matrix, Sweep, committed, run_case};
 
 const HELP: &str = "\
@@ -41,6 +42,14 @@ fn main() -> ExitCode {
         ["bite", "check", words @ ..] => check_bite(words),
         ["bite", "measure"] => measure_bite(&bite::committed()),
         ["bite", "measure", "--out", file] => measure_bite(Path::new(file)),
+        // For `cargo xtask releases`, which says with which release's exporter and where its answers belong.
+        ["export", "--out", file] => Matrix::export_all()
+            .and_then(|matrix| matrix.write(file))
+            .map(|()| true),
+        ["bite", "export", "--out", file] => Bite::export()
+            .and_then(|bite| bite.write(file))
+            .map(|()| true),
+        ["release", version, matrix, bite] => release(version, matrix, bite),
         ["bite", "show", words @ ..] if !words.is_empty() => show_bite(words),
         ["show", words @ ..] if !words.is_empty() => show(&words.join(" ")),
         // For the sweep, which starts this program once for each case.
@@ -134,6 +143,32 @@ fn check_bite(words: &[&str]) -> Result<bool, Error> {
         differences.len()
     );
     Ok(differences.is_empty())
+}
+
+/// Records what another release does otherwise.
+fn release(version: &str, matrix: &str, bite: &str) -> Result<bool, Error> {
+    let (matrix, bite) = (Matrix::read(matrix)?, Bite::read(bite)?);
+    for measured in [&matrix.executorch, &bite.executorch] {
+        if measured.split('+').next() != Some(version) {
+            let why = format!("measured with ExecuTorch {measured}");
+            return Err(Error::Case {
+                case: version.to_owned(),
+                why,
+            });
+        }
+    }
+    let compared = Compared::new(&matrix, &bite)?;
+    println!(
+        "{version}: {} exports, {} cells and {} cases compared, {} differ",
+        compared.programs,
+        compared.cells,
+        compared.cases,
+        compared.changed.len()
+    );
+    let mut releases = Releases::read(releases::committed())?;
+    releases.releases.insert(version.to_owned(), compared);
+    releases.write(releases::committed())?;
+    Ok(true)
 }
 
 /// The lines of the file whose names have these words.

@@ -39,7 +39,7 @@ impl Sweep<'_> {
     pub fn measure(&self) -> Result<Matrix, Error> {
         let keys: Vec<Key> = Key::all().filter(|key| (self.of_interest)(key)).collect();
         let folder = tempfile::tempdir().map_err(Error::io(std::env::temp_dir()))?;
-        let mut matrix = Matrix::new(env!("EXECUTORCH_VERSION").to_owned());
+        let mut matrix = Matrix::new(export::executorch()?);
         let programs = programs(&keys, folder.path(), &mut matrix)?;
 
         let mut cases = Vec::new();
@@ -148,6 +148,21 @@ impl Sweep<'_> {
     }
 }
 
+impl Matrix {
+    /// The exports alone, without a cell.
+    ///
+    /// # Errors
+    ///
+    /// When Python cannot export at all.
+    pub fn export_all() -> Result<Self, Error> {
+        let keys: Vec<Key> = Key::all().collect();
+        let folder = tempfile::tempdir().map_err(Error::io(std::env::temp_dir()))?;
+        let mut matrix = Self::new(export::executorch()?);
+        programs(&keys, folder.path(), &mut matrix)?;
+        Ok(matrix)
+    }
+}
+
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex
         .lock()
@@ -190,9 +205,7 @@ fn programs(
     let mut ready = BTreeMap::new();
     for ((program, settings), exported) in wanted.into_iter().zip(export::all(&requests)?) {
         let entry = match exported {
-            Err(export::Error::Python { kind, message, .. }) if kind == "ValueError" => {
-                Export::Refused { kind, message }
-            }
+            Err(export::Error::Python { kind, message, .. }) => Export::Refused { kind, message },
             Err(error) => return Err(error.into()),
             Ok(exported) => {
                 let values = folder.join(format!("{program}.f32"));

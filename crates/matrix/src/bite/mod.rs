@@ -136,9 +136,42 @@ impl Bite {
     ///
     /// When something could not be measured.
     pub fn measure(words: &[&str]) -> Result<Self, Error> {
+        let (mut bite, cases) = Self::prepare(words)?;
+        for pair in run_all(&cases)?.chunks(2) {
+            let [(name, refuse), (_, accept)] = pair else {
+                continue;
+            };
+            let answer = if refuse == accept {
+                Answer::Measured {
+                    run: refuse.clone(),
+                }
+            } else {
+                Answer::DependsOnTheDriver {
+                    refuse: refuse.clone(),
+                    accept: accept.clone(),
+                }
+            };
+            bite.cases.insert(name.clone(), answer);
+        }
+        Ok(bite)
+    }
+
+    /// The exports alone.
+    ///
+    /// # Errors
+    ///
+    /// When Python cannot export at all.
+    pub fn export() -> Result<Self, Error> {
+        let (mut bite, _) = Self::prepare(&[])?;
+        bite.cases.clear();
+        Ok(bite)
+    }
+
+    /// Everything but the runs, and the cases to run.
+    fn prepare(words: &[&str]) -> Result<(Self, Vec<Case>), Error> {
         let mut bite = Self {
             version: VERSION,
-            executorch: env!("EXECUTORCH_VERSION").to_owned(),
+            executorch: export::executorch()?,
             situations: BTreeMap::new(),
             programs: BTreeMap::new(),
             cases: BTreeMap::new(),
@@ -196,7 +229,7 @@ impl Bite {
                         reason: message.clone(),
                     }
                 }
-                Err(export::Error::Python { kind, message, .. }) if REFUSALS.contains(&&**kind) => {
+                Err(export::Error::Python { kind, message, .. }) => {
                     // After its reason ExecuTorch's `InternalError` has the graph.
                     let end = message.find("\nHere is the node").unwrap_or(message.len());
                     let message = normal(&message[..end]);
@@ -219,23 +252,7 @@ impl Bite {
                 bite.cases.insert(name, absent.clone());
             }
         }
-        for pair in run_all(&cases)?.chunks(2) {
-            let [(name, refuse), (_, accept)] = pair else {
-                continue;
-            };
-            let answer = if refuse == accept {
-                Answer::Measured {
-                    run: refuse.clone(),
-                }
-            } else {
-                Answer::DependsOnTheDriver {
-                    refuse: refuse.clone(),
-                    accept: accept.clone(),
-                }
-            };
-            bite.cases.insert(name.clone(), answer);
-        }
-        Ok(bite)
+        Ok((bite, cases))
     }
 
     /// Reads a file.
@@ -359,9 +376,6 @@ fn export_each(
     let (names, unique): (Vec<_>, Vec<_>) = unique.into_iter().unzip();
     Ok(names.into_iter().zip(export::all(&unique)?).collect())
 }
-
-/// What the exporter refuses a program with.
-const REFUSALS: &[&str] = &["ValueError", "RuntimeError", "InternalError"];
 
 fn table<T: Serialize>(name: &str, entries: &BTreeMap<String, T>) -> String {
     let lines: Vec<String> = entries
