@@ -47,6 +47,7 @@ const PLANNED_CC: &str = "listings/planned-output/main.cc";
 const PLANNED_CC_OUTPUT: &str = "listings/planned-output/output.cc.txt";
 const PLANNED_PY_OUTPUT: &str = "listings/planned-output/output.py.txt";
 const CALLER_PY: &str = "listings/caller-output/main.py";
+const RELEASES_MAIN: &str = "listings/releases/main.rs";
 const GUIDE_BOOK: &str = ".venv/tools/bin/guide-book";
 
 /// Where a sentence can be added to a page, and what stands there.
@@ -59,6 +60,42 @@ const fn on_page(from: &'static str, to: &'static str) -> Plant {
 
 pub const FAULTS: &[Fault] = &[
     // What a page says.
+    fault(
+        Guidance,
+        "matrix-cell",
+        "a cell of the committed matrix says what another one does",
+        &[Replace {
+            file: "crates/matrix/matrix.json",
+            from: "\"static h1d1_i0o0_n1 cpp device-tensor no-set-output\": \"79099ced\"",
+            to: "\"static h1d1_i0o0_n1 cpp device-tensor no-set-output\": \"be7c0281\"",
+        }],
+        &[
+            (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
+            (K::ClaimFails, "releases.compared", RELEASES_MAIN, Call("releases.compared")),
+        ],
+    ),
+    fault(
+        Guidance,
+        "release-stale",
+        "another release was compared with tables that are no longer these",
+        &[Replace {
+            file: "crates/matrix/releases.json",
+            from: "\"1.5.0\": {\"against\": \"",
+            to: "\"1.5.0\": {\"against\": \"0",
+        }],
+        &[(K::ClaimFails, "releases.compared", RELEASES_MAIN, Call("releases.compared"))],
+    ),
+    fault(
+        Guidance,
+        "release-differs",
+        "another release is recorded to plan otherwise",
+        &[Replace {
+            file: "crates/matrix/releases.json",
+            from: "\"programs\": 268, \"cells\": 8704, \"cases\": 256, \"changed\": {}",
+            to: "\"programs\": 268, \"cells\": 8704, \"cases\": 256, \"changed\": {\"static h1d1_i0o0_n1\": {\"then\": 1, \"now\": 2}}",
+        }],
+        &[(K::ClaimFails, "releases.same-plans", RELEASES_MAIN, Call("releases.same-plans"))],
+    ),
     fault(
         Guidance,
         "number",
