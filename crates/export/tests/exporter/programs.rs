@@ -201,6 +201,29 @@ fn a_configuration_by_value_makes_byte_for_byte_what_the_recipe_makes() {
 }
 
 #[test]
+fn a_model_that_was_lowered_for_another_configuration_makes_the_same_bytes() {
+    let request = |model, config| Request::Config { model, config };
+    let models = [
+        Model::TwoMethods,
+        Model::Mlp,
+        Model::CpuBetween,
+        Model::AddDynamic,
+    ];
+    let paired = models.map(|model| request(model, config(true, false)));
+    let bytes = |requests: &[Request]| {
+        let scratch = Scratch::new();
+        let made = scratch.exporter().all(requests).unwrap().into_iter();
+        made.map(|made| fs::read(made.unwrap().pte).unwrap())
+            .collect::<Vec<_>>()
+    };
+    let default = models.map(|model| request(model, ExecutorchBackendConfig::default()));
+    let after_default = bytes(&[&default[..], &paired[..]].concat());
+    let (default, after_default) = after_default.split_at(models.len());
+    assert_eq!(after_default, bytes(&paired), "left something behind");
+    assert!(default.iter().zip(after_default).all(|(a, b)| a != b));
+}
+
+#[test]
 fn settings_by_method_are_the_same_settings() {
     assert_eq!(pte("add paired, flags by method"), pte("paired"));
     assert_eq!(pte("add paired, by method"), pte("paired"));
