@@ -185,7 +185,10 @@ impl Bite {
                 let settings: Settings = label.parse()?;
                 let callers: Vec<Caller> = [Caller::Rust, Caller::RustPublic]
                     .into_iter()
-                    .filter(|caller| situation.public || *caller == Caller::Rust)
+                    .filter(|caller| match caller {
+                        Caller::Rust => !situation.host_arenas,
+                        _ => situation.public,
+                    })
                     .filter(|caller| has(&case_name(situation, settings, *caller), words))
                     .collect();
                 if !callers.is_empty() {
@@ -526,6 +529,8 @@ fn prepare(
             accept,
             missing: situation.missing,
             share_memory_arenas: situation.share_memory_arenas,
+            host_arenas: situation.host_arenas,
+            at_once: situation.at_once,
             methods: situation
                 .methods
                 .iter()

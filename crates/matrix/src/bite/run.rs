@@ -1,12 +1,18 @@
 //! A case's process: does what it is told, says what it saw, judges nothing.
 
+use std::cell::RefCell;
+use std::ffi::CString;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use std::{process, thread};
 
-use device::{Buffer, Device, Part, Report};
+use device::{Buffer, Copies, Device, Part, Report};
+use executorch::data_loader::FileDataLoader;
 use executorch::evalue::EValue;
+use executorch::memory::{HierarchicalAllocator, MallocMemoryAllocator, MemoryManager};
+use executorch::program::{Method, Program};
+use executorch::util::Span;
 use executorch_device::{ScalarType, TensorMut};
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +24,11 @@ use crate::tensors::value;
 /// The most time that a case may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// How often each of several threads executes.
+pub(super) const REPETITIONS: usize = 100;
+
 /// What to do.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) pte: PathBuf,
     pub(super) ptd: Vec<PathBuf>,
@@ -29,6 +38,10 @@ pub(super) struct Asked {
     pub(super) accept: bool,
     pub(super) missing: Option<Part>,
     pub(super) share_memory_arenas: bool,
+    /// Whether the caller gives the method its arenas itself, all of them on the host.
+    pub(super) host_arenas: bool,
+    /// Whether each execution has a thread and a module of its own, and is repeated.
+    pub(super) at_once: bool,
     /// The methods to load first.
     pub(super) methods: Vec<String>,
     /// Tensors for `set_output`, by index of the first method's outputs.
@@ -37,7 +50,7 @@ pub(super) struct Asked {
 }
 
 /// One execution to make.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Execution {
     pub(super) method: String,
     pub(super) inputs: Vec<Given>,
@@ -127,21 +140,102 @@ pub fn run(line: &str) -> Result<(), Error> {
     } else {
         device::Policy::Refuse
     });
-    let process = Process { gpu, asked: &asked };
-    let done = if asked.public {
-        process.public()
+    let said = if asked.at_once {
+        at_once(gpu, &asked)
     } else {
-        process.own()
+        Process::new(gpu, &asked, |seen| print(&seen)).run()
     };
-    done.map_err(|error| failed(error.to_string()))
+    said.map_err(|error| failed(error.to_string()))
 }
 
-struct Process<'a> {
+fn print(seen: &Seen) {
+    let mut out = std::io::stdout();
+    // The reader notices what is missing.
+    let _ = writeln!(out, "{}", json(seen)).and_then(|()| out.flush());
+}
+
+/// Says of each thread its last execution, or the first that went otherwise than the one before. All copies are counted
+/// in the first: the device cannot tell whose they are.
+fn at_once(gpu: Device, asked: &Asked) -> Result<(), device::Error> {
+    let threads: Vec<Asked> = asked
+        .executions
+        .iter()
+        .map(|execution| Asked {
+            executions: vec![execution.clone(); REPETITIONS],
+            ..asked.clone()
+        })
+        .collect();
+    let said = thread::scope(|scope| {
+        let each = threads.iter().map(|asked| {
+            scope.spawn(move || {
+                let mut said = Vec::new();
+                Process::new(gpu, asked, |seen| said.push(seen)).run()?;
+                Ok::<_, device::Error>(said)
+            })
+        });
+        let running: Vec<_> = each.collect();
+        let ended = running.into_iter().map(|thread| {
+            let ended = thread.join();
+            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        });
+        ended.collect::<Result<Vec<_>, _>>()
+    })?;
+    let reports = said.iter().flatten().map(|seen| &seen.report);
+    let mut copies = reports.fold((Copies::default(), Copies::default()), |sum, report| {
+        let add = |one: Copies, other: Copies| Copies {
+            calls: one.calls + other.calls,
+            bytes: one.bytes + other.bytes,
+        };
+        (add(sum.0, report.h2d), add(sum.1, report.d2h))
+    });
+    for thread in said {
+        let bits = |seen: &Seen| -> Vec<_> {
+            seen.results
+                .iter()
+                .map(|result| result.bits.clone())
+                .collect()
+        };
+        let mut executed = thread
+            .into_iter()
+            .filter(|seen| seen.call == Call::Execute || seen.failure.is_some());
+        let Some(mut said) = executed.next() else {
+            continue;
+        };
+        let first = bits(&said);
+        for seen in executed {
+            if said.failure.is_some() || bits(&said) != first {
+                break;
+            }
+            said = seen;
+        }
+        (said.report.h2d, said.report.d2h) = std::mem::take(&mut copies);
+        print(&said);
+    }
+    Ok(())
+}
+
+struct Process<'a, Say> {
     gpu: Device,
     asked: &'a Asked,
+    say: RefCell<Say>,
 }
 
-impl Process<'_> {
+impl<'a, Say: FnMut(Seen)> Process<'a, Say> {
+    fn new(gpu: Device, asked: &'a Asked, say: Say) -> Self {
+        let say = RefCell::new(say);
+        Self { gpu, asked, say }
+    }
+
+    fn run(&self) -> Result<(), device::Error> {
+        if self.asked.host_arenas {
+            self.host_arenas()
+        } else if self.asked.public {
+            self.public()
+        } else {
+            self.own()
+        }
+    }
+
     /// The crate `executorch-device`.
     fn own(&self) -> Result<(), device::Error> {
         let failure = |error: executorch_device::Error| Failure {
@@ -160,7 +254,7 @@ impl Process<'_> {
             }
             Ok(module)
         });
-        let Some(mut module) = self.say(Call::Load, &[], loaded.map_err(failure)) else {
+        let Some(mut module) = self.says(Call::Load, &[], loaded.map_err(failure)) else {
             return Ok(());
         };
         for (index, output) in self.asked.outputs.iter().enumerate() {
@@ -169,7 +263,7 @@ impl Process<'_> {
             let set =
                 tensor.and_then(|tensor| module.set_output(&self.asked.methods[0], index, tensor));
             if self
-                .say(Call::SetOutput, &[address], set.map_err(failure))
+                .says(Call::SetOutput, &[address], set.map_err(failure))
                 .is_none()
             {
                 return Ok(());
@@ -241,27 +335,82 @@ impl Process<'_> {
             .methods
             .iter()
             .try_for_each(|method| module.load_method(method, None, None));
-        if self.say(Call::Load, &[], loaded.map_err(failure)).is_none() {
+        if self
+            .says(Call::Load, &[], loaded.map_err(failure))
+            .is_none()
+        {
             return Ok(());
         }
         self.execute(|execution, inputs, _| {
             let outputs = module.execute(&execution.method, inputs).map_err(failure)?;
-            let seen = outputs.iter().map(|output| {
-                let tensor = output.as_tensor();
-                let sizes = tensor.sizes().to_vec();
-                // The crate asserts that the pointer is not null.
-                if tensor.numel() == 0 {
-                    return self.seen(0, &sizes, || Some(Vec::new()));
-                }
-                let on_host = tensor.device().is_cpu();
-                let host = || {
-                    let tensor = output.as_tensor().into_typed::<f32>();
-                    on_host.then(|| tensor.as_array_dyn().iter().copied().collect())
-                };
-                self.seen(tensor.as_data_ptr_raw().addr(), &sizes, host)
-            });
-            Ok(seen.collect())
+            Ok(outputs
+                .iter()
+                .map(|output| self.of_public(output))
+                .collect())
         })
+    }
+
+    /// The crate `executorch` without its `Module`: a runner that makes the arenas itself, all of them on the host.
+    fn host_arenas(&self) -> Result<(), device::Error> {
+        let failure = |error: executorch::Error| Failure {
+            code: Some(error as u32),
+            ..Failure::default()
+        };
+        let method = self.asked.methods[0].as_str();
+        let loaded = self.says(
+            Call::Load,
+            &[],
+            self.load_on_the_host(method).map_err(failure),
+        );
+        let Some(mut method) = loaded else {
+            return Ok(());
+        };
+        self.execute(|_, inputs, _| {
+            let mut execution = method.start_execution();
+            for (index, input) in inputs.iter().enumerate() {
+                execution.set_input(input, index).map_err(failure)?;
+            }
+            let outputs = execution.execute().map_err(failure)?;
+            Ok((0..outputs.len())
+                .map(|index| self.of_public(&outputs.get(index)))
+                .collect())
+        })
+    }
+
+    /// Everything lives until the process ends, as the inputs do.
+    fn load_on_the_host(&self, method: &str) -> Result<Method<'static>, executorch::Error> {
+        fn forever<T>(value: T) -> &'static mut T {
+            Box::leak(Box::new(value))
+        }
+        let name = CString::new(method).map_err(|_| executorch::Error::InvalidArgument)?;
+        let loader = forever(FileDataLoader::from_path(&self.asked.pte, None)?);
+        let program = forever(Program::load(loader, None)?);
+        let meta = program.method_meta(&name)?;
+        let mut arenas = Vec::new();
+        for arena in 0..meta.num_memory_planned_buffers() {
+            let size = meta.memory_planned_buffer_size(arena)?;
+            arenas.push(Span::from_slice(vec![0; size].leak()));
+        }
+        let planned = forever(HierarchicalAllocator::new(arenas.leak()));
+        let [own, temporary] = [(), ()].map(|()| &*forever(MallocMemoryAllocator::new()));
+        let manager = forever(MemoryManager::new(own, Some(planned), Some(temporary)));
+        program.load_method(&name, manager, None, None, None)
+    }
+
+    /// A result of the crate `executorch`.
+    fn of_public(&self, output: &EValue) -> Tensor {
+        let tensor = output.as_tensor();
+        let sizes = tensor.sizes().to_vec();
+        // The crate asserts that the pointer is not null.
+        if tensor.numel() == 0 {
+            return self.seen(0, &sizes, || Some(Vec::new()));
+        }
+        let on_host = tensor.device().is_cpu();
+        let host = || {
+            let tensor = output.as_tensor().into_typed::<f32>();
+            on_host.then(|| tensor.as_array_dyn().iter().copied().collect())
+        };
+        self.seen(tensor.as_data_ptr_raw().addr(), &sizes, host)
     }
 
     /// All executions.
@@ -328,7 +477,7 @@ impl Process<'_> {
         }
     }
 
-    fn say<T>(&self, call: Call, given: &[usize], result: Result<T, Failure>) -> Option<T> {
+    fn says<T>(&self, call: Call, given: &[usize], result: Result<T, Failure>) -> Option<T> {
         let (value, result) = match result {
             Ok(value) => (Some(value), Ok(Vec::new())),
             Err(failure) => (None, Err(failure)),
@@ -342,16 +491,14 @@ impl Process<'_> {
             Ok(results) => (results, None),
             Err(failure) => (Vec::new(), Some(failure)),
         };
-        let line = json(&Seen {
+        let seen = Seen {
             call,
             failure,
             given: given.to_vec(),
             report: self.gpu.report(),
             results,
-        });
-        let mut out = std::io::stdout();
-        // The reader notices what is missing.
-        let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+        };
+        (self.say.borrow_mut())(seen);
     }
 }
 

@@ -22,6 +22,10 @@ pub(super) struct Situation {
     pub(super) missing: Option<Part>,
     pub(super) without_data: bool,
     pub(super) share_memory_arenas: bool,
+    /// Whether the caller is a runner on the crate `executorch` that makes the arenas itself, all of them on the host.
+    pub(super) host_arenas: bool,
+    /// Whether the executions happen at once.
+    pub(super) at_once: bool,
     pub(super) methods: &'static [&'static str],
     /// For `set_output`, by output of the first method.
     pub(super) outputs: Vec<Option<Passed>>,
@@ -183,6 +187,8 @@ fn of(
         missing: None,
         without_data: false,
         share_memory_arenas: false,
+        host_arenas: false,
+        at_once: false,
         methods: &["forward"],
         outputs: Vec::new(),
         executions: executions.iter().map(|inputs| inputs.to_vec()).collect(),
@@ -594,6 +600,26 @@ pub(super) fn all() -> Vec<Situation> {
                 StateNotOwned,
                 &[DEFAULT],
                 &[&[PLANNED], &[PLANNED]],
+            )
+        },
+        Situation {
+            host_arenas: true,
+            ..of(
+                "arenas/all-on-the-host",
+                "A runner that makes the arenas itself and never asks for their device: all are on the host.",
+                Add,
+                &[DEFAULT, UNPLANNED, STAYS, STARTS, PAIRED, CALLERS],
+                &[planned2],
+            )
+        },
+        Situation {
+            at_once: true,
+            ..of(
+                "threads/a-module-each",
+                "Two threads, each with a module of its own and its own values, a hundred executions each. The first entry has the copies of both.",
+                Add,
+                &[DEFAULT, UNPLANNED, PAIRED],
+                &[planned2, planned2],
             )
         },
         Situation {
