@@ -17,10 +17,21 @@ pub struct LoadError {
 /// The optimised kernels of the wheel, the copies between host and device (`et_copy`) among them.
 const KERNELS: &str = "libexecutorch_kernels_optimized.so";
 
+/// The wheel's delegate for the CPU.
+const XNNPACK: &str = "libexecutorch_backend_xnnpack.so";
+
 /// Loads the kernels that lie beside this process's `libexecutorch.so`. A program with an operator that no loaded library
 /// has fails to load with [`Code::OperatorMissing`](crate::Code::OperatorMissing) (0x14). Loading twice is loading once.
 pub fn load_kernels() -> Result<(), LoadError> {
     let path = runtime_library()?.with_file_name(KERNELS);
+    // SAFETY: the runtime's own companion, made to be loaded into it.
+    unsafe { load_library(&path) }
+}
+
+/// Loads XNNPACK's delegate, which lies beside this process's `libexecutorch.so` and registers itself as `XnnpackBackend`:
+/// for programs that run in part on the CPU through it. Loading twice is loading once.
+pub fn load_xnnpack() -> Result<(), LoadError> {
+    let path = runtime_library()?.with_file_name(XNNPACK);
     // SAFETY: the runtime's own companion, made to be loaded into it.
     unsafe { load_library(&path) }
 }

@@ -20,7 +20,7 @@ pub use delegate::{
 pub use error::{Code, Error, RegisterError};
 pub use executorch::device::{Device, DeviceIndex, DeviceType};
 pub use executorch::tensor::ScalarType;
-pub use kernels::{LoadError, load_kernels, load_library};
+pub use kernels::{LoadError, load_kernels, load_library, load_xnnpack};
 pub use log::{LogLevel, log, set_log_sink};
 pub use meta::{MethodMeta, PlannedBuffer, TensorMeta};
 pub use module::{LoadMode, Module, ModuleBuilder, Outputs, Slot};

@@ -42,6 +42,10 @@ pub enum Model {
     AddSecondDevice,
     /// `a + b`, and `c * c`, which stays on the CPU.
     Apart,
+    /// `a + b`, and ReLU of `c`, which XNNPACK's partitioner takes first.
+    XnnpackApart,
+    /// ReLU of `a + b`, `+ c`: two partitions, with XNNPACK's delegate on the CPU between them.
+    XnnpackBetween,
     /// `a + b`, and `a * a`, which stays on the CPU: a placeholder with two users.
     InputUsedTwice,
     /// `a + b`, and the square of that, which stays on the CPU.
@@ -79,6 +83,8 @@ impl Model {
             Self::AddEmpty => "add_empty",
             Self::AddSecondDevice => "add_second_device",
             Self::Apart => "apart",
+            Self::XnnpackApart => "xnnpack_apart",
+            Self::XnnpackBetween => "xnnpack_between",
             Self::InputUsedTwice => "input_used_twice",
             Self::OutputUsedTwice => "output_used_twice",
             Self::InARow => "in_a_row",

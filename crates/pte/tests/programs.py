@@ -7,15 +7,12 @@ itself holds it before it is written. The tests hold what they read from the fir
 """
 
 import hashlib
-import importlib.abc
-import importlib.machinery
 import json
 import os
 import re
 import runpy
 import subprocess
 import sys
-import types
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,36 +173,7 @@ def two_methods(models: dict, paired: str) -> ExecutorchProgramManager:
     )
 
 
-class Torchao(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """XNNPACK's partitioner imports torchao for quantised models, which these are not: names that nobody calls suffice."""
-
-    operators = torch.library.Library("torchao", "FRAGMENT")
-
-    def find_spec(self, name, path=None, target=None):
-        return importlib.machinery.ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torchao" else None
-
-    def create_module(self, spec):
-        module = types.ModuleType(spec.name)
-        module.__getattr__ = self.name
-        return module
-
-    @staticmethod
-    def name(name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {})
-
-    def exec_module(self, module):
-        pass
-
-
 def xnnpack() -> ExecutorchProgramManager:
-    try:
-        import torchao  # noqa: F401
-    except ImportError:
-        sys.meta_path.append(Torchao())
-        for name in ("quantize_affine", "dequantize_affine", "choose_qparams_affine"):
-            Torchao.operators.define(f"{name}(Tensor input) -> Tensor")
     from executorch.backends.xnnpack.partition.xnnpack_partitioner import (
         XnnpackPartitioner,
     )

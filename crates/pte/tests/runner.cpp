@@ -1,6 +1,6 @@
 // Runs methods as a caller of a given kind would, on ExecuTorch's own runtime, and says what the runtime answered.
 //
-//     runner KERNELS CALLER PROGRAM METHOD PLACES... [DATA.ptd]
+//     runner LIBRARIES CALLER PROGRAM METHOD PLACES... [DATA.ptd]
 //
 // CALLER is `cpp` (a buffer for every output that has none, through set_output), `rust` (no set_output) or `python` (host
 // memory for every output that has none); or `shared`, `cpp` with share_memory_arenas, or `force`, `cpp` with a buffer for
@@ -167,8 +167,11 @@ TensorPtr ones(const TensorInfo& info, bool on_device) {
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 5 || dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL) == nullptr) {
-    fprintf(stderr, "usage: runner KERNELS CALLER PROGRAM METHOD PLACES... [DATA.ptd]\n");
+  auto load = [&](const char* library) {
+    return dlopen((std::string(argv[1]) + "/" + library).c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr;
+  };
+  if (argc < 5 || !load("libexecutorch_kernels_optimized.so") || !load("libexecutorch_backend_xnnpack.so")) {
+    fprintf(stderr, "usage: runner LIBRARIES CALLER PROGRAM METHOD PLACES... [DATA.ptd]\n");
     return 2;
   }
   DeviceAllocatorRegistry::instance().register_allocator(&fenced());

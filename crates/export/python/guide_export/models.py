@@ -78,6 +78,20 @@ class Apart(torch.nn.Module):
         return a + b, c * c
 
 
+class Relu(torch.nn.Module):
+    """`a + b`, and `c` without what is below 0: no value in common."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return a + b, torch.relu(c)
+
+
+class ReluFirst(torch.nn.Module):
+    """`a + b` without what is below 0, `+ c`."""
+
+    def forward(self, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> torch.Tensor:
+        return torch.relu(a + b) + c
+
+
 class InputUsedTwice(torch.nn.Module):
     """`a + b` and `a * a`."""
 
@@ -183,6 +197,16 @@ def additions_apart(method: str) -> list[Partitioner]:
     return [Additions(method), cuda(method)]
 
 
+def xnnpack_first(method: str) -> list[Partitioner]:
+    """What XNNPACK's own partitioner takes of these models goes to its delegate, which runs on the CPU; the rest to the
+    CUDA backend."""
+    # Imported for those who ask: it takes a second.
+    from executorch.backends.xnnpack.partition.config.generic_node_configs import ReLUConfig
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+
+    return [XnnpackPartitioner(configs=[ReLUConfig]), cuda(method)]
+
+
 def two_devices(method: str) -> list[Partitioner]:
     """Additions go to the first GPU, what is left to the second."""
     return [Additions(method), cuda(method, "cuda:1")]
@@ -218,6 +242,8 @@ def build(name: str) -> dict[str, Example]:
         "add_empty": (Add(), tuple(tensor[:0] for tensor in inputs), whole),
         "add_second_device": (Add(), inputs, second_device),
         "apart": (Apart(), three, additions),
+        "xnnpack_apart": (Relu(), three, xnnpack_first),
+        "xnnpack_between": (ReluFirst(), three, xnnpack_first),
         "input_used_twice": (InputUsedTwice(), inputs, additions),
         "output_used_twice": (OutputUsedTwice(), inputs, additions),
         "in_a_row": (Chain(), three, additions_apart),

@@ -528,6 +528,7 @@ fn prepare(
             public: caller == Caller::RustPublic,
             accept,
             missing: situation.missing,
+            xnnpack: matches!(model, Model::XnnpackApart | Model::XnnpackBetween),
             share_memory_arenas: situation.share_memory_arenas,
             host_arenas: situation.host_arenas,
             at_once: situation.at_once,

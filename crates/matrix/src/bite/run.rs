@@ -37,6 +37,8 @@ pub(super) struct Asked {
     /// Whether copies accept a pointer on the wrong side.
     pub(super) accept: bool,
     pub(super) missing: Option<Part>,
+    /// Whether XNNPACK's delegate is loaded.
+    pub(super) xnnpack: bool,
     pub(super) share_memory_arenas: bool,
     /// Whether the caller gives the method its arenas itself, all of them on the host.
     pub(super) host_arenas: bool,
@@ -135,6 +137,9 @@ pub fn run(line: &str) -> Result<(), Error> {
     });
     let asked: Asked = serde_json::from_str(line).map_err(|error| failed(error.to_string()))?;
     let gpu = device::install_without(asked.missing).map_err(|error| failed(error.to_string()))?;
+    if asked.xnnpack {
+        executorch_device::load_xnnpack().map_err(|error| failed(error.to_string()))?;
+    }
     gpu.set_policy(if asked.accept {
         device::Policy::Accept
     } else {

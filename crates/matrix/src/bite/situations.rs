@@ -156,6 +156,8 @@ pub(super) fn formula(
         | Model::TwoMethods => vec![each(&sum)],
         Model::AddItself => vec![each(&|index| 2.0 * at(0, index))],
         Model::Apart => vec![each(&sum), each(&|index| at(2, index) * at(2, index))],
+        Model::XnnpackApart => vec![each(&sum), each(&|index| at(2, index).max(0.0))],
+        Model::XnnpackBetween => vec![each(&|index| sum(index).max(0.0) + at(2, index))],
         Model::InputUsedTwice => vec![each(&sum), each(&|index| at(0, index) * at(0, index))],
         Model::OutputUsedTwice => vec![each(&sum), each(&|index| sum(index) * sum(index))],
         Model::InARow | Model::TwoDevices => vec![each(&|index| sum(index) * at(2, index))],
@@ -218,7 +220,7 @@ pub(super) fn all() -> Vec<Situation> {
     use Model::{
         Add, AddDynamic, AddEmpty, AddItself, AddSecondDevice, Apart, CpuBetween, InARow,
         InputUsedTwice, Mlp, OutputUsedTwice, ReturnsInput, ReturnsTwice, State, StateNotOwned,
-        TwoDevices, TwoMethods, Weight, WeightNotOwned,
+        TwoDevices, TwoMethods, Weight, WeightNotOwned, XnnpackApart, XnnpackBetween,
     };
     let planned2: &[Passed] = &[PLANNED, PLANNED];
     let planned3: &[Passed] = &[PLANNED, PLANNED, PLANNED];
@@ -257,6 +259,27 @@ pub(super) fn all() -> Vec<Situation> {
             OutputUsedTwice,
             &[DEFAULT, STAYS, PAIRED],
             &[planned2, planned2],
+        ),
+        of(
+            "mixed/xnnpack-as-planned",
+            "An addition on the device and a ReLU that XNNPACK's partitioner took first, with no value in common; each input is where the program expects it.",
+            XnnpackApart,
+            &[DEFAULT, UNPLANNED, PAIRED, STAYS],
+            &[planned3, planned3],
+        ),
+        of(
+            "mixed/xnnpack-all-device",
+            "The same, all inputs on the device, that of XNNPACK's delegate too.",
+            XnnpackApart,
+            &[DEFAULT, UNPLANNED, PAIRED],
+            &[&[DEVICE, DEVICE, DEVICE]],
+        ),
+        of(
+            "mixed/xnnpack-between",
+            "Two delegates on the device, with XNNPACK's delegate, on the CPU, between them.",
+            XnnpackBetween,
+            &[DEFAULT, PAIRED],
+            &[planned3, planned3],
         ),
         of(
             "delegates/one-input-twice",

@@ -16,8 +16,6 @@ use crate::programs::{Exported, all, compile, one, wheel};
 const NOT_RUN: &[(&str, &str)] = &[
     ("scalars", "it hands over tensors alone"),
     ("old_scalars", "it hands over tensors alone"),
-    ("xnnpack", "it has no XNNPACK"),
-    ("old_xnnpack", "it has no XNNPACK"),
     ("example_sdpa", "it hands over float32 alone"),
     ("second_device", "its device is the first one"),
     ("sandwich_second_device", "its device is the first one"),
@@ -45,9 +43,9 @@ static RUNNER: LazyLock<PathBuf> = LazyLock::new(|| compile("runner"));
 
 /// Runs a method: as this caller, with each input and output where `places` says.
 fn run(path: &Path, method: &str, caller: &str, places: &[&str], data: Option<&Path>) -> Run {
-    let kernels = fs::canonicalize(wheel().join("lib/libexecutorch_kernels_optimized.so")).unwrap();
+    let libraries = fs::canonicalize(wheel().join("lib")).unwrap();
     let output = Command::new(&*RUNNER)
-        .arg(kernels)
+        .arg(libraries)
         .arg(caller)
         .arg(path)
         .arg(method)
