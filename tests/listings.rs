@@ -42,6 +42,7 @@ listings! {
     pte_show: "pte-show",
     releases: "releases",
     stand_in: "stand-in",
+    upstream_exporters: "upstream-exporters",
     who_owns_the_memory: "who-owns-the-memory",
 }
 

@@ -28,6 +28,8 @@ def import_runtime() -> None:
     """What every listing imports, without the exporter: the runtime's bindings want one decorator of it, and its
     package takes three seconds. A listing that wants more of it gets the whole.
     """
+    # It asks for a driver when it is imported: a process forked after that cannot, and says so.
+    sys.modules["torchao"] = None  # type: ignore[assignment]
     exporter = types.ModuleType("executorch.exir")
     exporter.__path__ = [str(Path(*executorch.__path__) / "exir")]
     sys.modules[exporter.__name__] = exporter

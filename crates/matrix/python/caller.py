@@ -17,9 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-import torch
-from executorch.extension.pybindings.portable_lib import ExecuTorchMethod, ExecuTorchModule, _load_for_executorch
-from executorch.runtime import Method, Runtime
+# ExecuTorch imports it where it is installed, and it asks for a driver: a process forked after that cannot, and says so
+# instead of what a caller's own process says.
+sys.modules["torchao"] = None  # type: ignore[assignment]
+
+import torch  # noqa: E402
+from executorch.extension.pybindings.portable_lib import ExecuTorchMethod, ExecuTorchModule, _load_for_executorch  # noqa: E402
+from executorch.runtime import Method, Runtime  # noqa: E402
 
 COLUMNS = 8
 SECONDS = 60
