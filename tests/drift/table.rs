@@ -91,8 +91,8 @@ pub const FAULTS: &[Fault] = &[
         "another release is recorded to plan otherwise",
         &[Replace {
             file: "crates/matrix/releases.json",
-            from: "\"programs\": 268, \"cells\": 8704, \"cases\": 256, \"changed\": {}",
-            to: "\"programs\": 268, \"cells\": 8704, \"cases\": 256, \"changed\": {\"static h1d1_i0o0_n1\": {\"then\": 1, \"now\": 2}}",
+            from: "\"programs\": 286, \"cells\": 8704, \"cases\": 286, \"changed\": {}",
+            to: "\"programs\": 286, \"cells\": 8704, \"cases\": 286, \"changed\": {\"static h1d1_i0o0_n1\": {\"then\": 1, \"now\": 2}}",
         }],
         &[(K::ClaimFails, "releases.same-plans", RELEASES_MAIN, Call("releases.same-plans"))],
     ),

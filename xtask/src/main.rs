@@ -100,7 +100,7 @@ const COMMANDS: &[Command] = &[
         summary: "measure what other releases of ExecuTorch do otherwise, for the page that says so",
         details: "For maintainers. Copies what git has of the repository to target/releases/VERSION, changes the pins there, installs that release \
             (about 3 GB, mostly shared with .venv), exports and, where its wheel has the runtime, runs the whole matrix and bite.json, and \
-            writes what differs to crates/matrix/releases.json. About ten minutes for all. The same steps bring the guide to a new release: \
+            writes what differs to crates/matrix/releases.json. Five to ten minutes for all, less once they are installed. The same steps bring the guide to a new release: \
             change the pins, `cargo xtask lock`, `cargo run -p matrix -- measure`, and read the difference.",
         run: releases::run,
     },
