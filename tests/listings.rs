@@ -35,6 +35,7 @@ listings! {
     half_a_pair: "half-a-pair",
     host_memcpy: "host-memcpy",
     know_what_you_have: "know-what-you-have",
+    load_the_weights: "load-the-weights",
     mixed_models: "mixed-models",
     pairing_rule: "pairing-rule",
     planned_output: "planned-output",
