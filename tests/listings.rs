@@ -43,6 +43,7 @@ listings! {
     pte_rules: "pte-rules",
     pte_show: "pte-show",
     releases: "releases",
+    several_methods: "several-methods",
     stand_in: "stand-in",
     who_owns_the_memory: "who-owns-the-memory",
 }
