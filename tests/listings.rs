@@ -33,6 +33,7 @@ listings! {
     errors: "errors",
     first_device_program: "first-device-program",
     half_a_pair: "half-a-pair",
+    hand_over_your_own_memory: "hand-over-your-own-memory",
     host_memcpy: "host-memcpy",
     know_what_you_have: "know-what-you-have",
     load_the_weights: "load-the-weights",
