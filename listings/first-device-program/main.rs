@@ -31,7 +31,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         StandIn,
         "install.data-missing",
-        "A program with weights does not load without its `.ptd`.",
+        "Our stand-in does not load a program with weights without its `.ptd`.",
         without_data == Err(executorch::Error::NotFound),
     );
 

@@ -88,9 +88,7 @@ impl Found<'_> {
             ),
             Data::Files(files) if files.is_empty() => (
                 Level::Error,
-                format!(
-                    "`{first}`{more} is in no file: the method does not load without its data file (.ptd)"
-                ),
+                format!("`{first}`{more} is in no file: the method needs its data file (.ptd)"),
             ),
             Data::Files(_) => (
                 Level::Error,

@@ -133,7 +133,7 @@ rules! {
     DataFileNeeded, "L10", "data-file-needed",
         "The program asks for data that is not in the file.",
         "Weights that the exporter put into a data file (.ptd) are found by name when the method loads. Without the file \
-         it does not load.",
+         the method may not load. The CUDA delegate, by its source, loads without an error, and without the weights.",
         "Module(\"model.pte\")",
         "Module(\"model.pte\", \"aoti_cuda_blob.ptd\")";
     MethodsDisagree, "L11", "methods-disagree",
