@@ -109,6 +109,11 @@ pub fn committed() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("bite.json")
 }
 
+/// The names of the situations in the order in which their sentences are to be read: "the same" is the one before.
+pub fn in_order() -> impl Iterator<Item = &'static str> {
+    all().into_iter().map(|situation| situation.name)
+}
+
 /// One method of a program that there is.
 struct Method {
     plan: Plan,
