@@ -45,6 +45,7 @@ listings! {
     see_the_reason: "see-the-reason",
     stand_in: "stand-in",
     upstream_exporters: "upstream-exporters",
+    what_is_not_checked: "what-is-not-checked",
     who_owns_the_memory: "who-owns-the-memory",
 }
 
