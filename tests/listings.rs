@@ -28,6 +28,7 @@ listings! {
     caller_output: "caller-output",
     check_a_pte: "check-a-pte",
     choose_a_recipe: "choose-a-recipe",
+    configuration: "configuration",
     default_copies: "default-copies",
     dynamic_shapes: "dynamic-shapes",
     errors: "errors",
