@@ -26,6 +26,7 @@ macro_rules! listings {
 listings! {
     behaviour: "behaviour",
     caller_output: "caller-output",
+    callers: "callers",
     check_a_pte: "check-a-pte",
     choose_a_recipe: "choose-a-recipe",
     configuration: "configuration",
