@@ -48,6 +48,7 @@ listings! {
     stand_in: "stand-in",
     upstream_exporters: "upstream-exporters",
     what_is_not_checked: "what-is-not-checked",
+    where_published_guidance_differs: "where-published-guidance-differs",
     who_owns_the_memory: "who-owns-the-memory",
 }
 

@@ -2,10 +2,10 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use export::pte;
-use listings::with_device;
+use listings::{package, with_device};
 use matrix::{
     Answer, Caller, Inputs, Key, Matrix, Outcome, Output, Program, Settings,
     committed,
@@ -264,16 +264,4 @@ fn data_files() -> Result<Vec<String>, Box<dyn Error>> {
         format!("{} of `load_program`", declared(RUNTIME)?),
         declared(BINDINGS)?,
     ])
-}
-
-/// The folder of the installed package.
-fn package() -> Result<PathBuf, Box<dyn Error>> {
-    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.venv/lib");
-    for entry in fs::read_dir(lib)? {
-        let package = entry?.path().join("site-packages/executorch");
-        if package.is_dir() {
-            return Ok(package);
-        }
-    }
-    Err("ExecuTorch is not installed; run `cargo xtask setup`".into())
 }
