@@ -1,7 +1,9 @@
-//! What the listings need alike: the device, tensors over memory that is already somewhere, a plan in words, and the
-//! command `pte`.
+//! What the listings need alike: the device, tensors over memory that is already somewhere, a plan in words, the
+//! command `pte`, and the installed package.
 
 use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use device::{LogLine, Origin};
 
@@ -58,4 +60,20 @@ pub fn runtime_line(log: &[LogLine]) -> Result<&str, Box<dyn Error>> {
         }
         None => Err("nothing was logged".into()),
     }
+}
+
+/// The folder of the installed package `executorch`: exporter, headers and bindings.
+///
+/// # Errors
+///
+/// When it is not installed.
+pub fn package() -> Result<PathBuf, Box<dyn Error>> {
+    let lib = Path::new(env!("CARGO_MANIFEST_DIR")).join("../.venv/lib");
+    for entry in fs::read_dir(lib)? {
+        let package = entry?.path().join("site-packages/executorch");
+        if package.is_dir() {
+            return Ok(package);
+        }
+    }
+    Err("ExecuTorch is not installed; run `cargo xtask setup`".into())
 }

@@ -26,8 +26,10 @@ macro_rules! listings {
 listings! {
     behaviour: "behaviour",
     caller_output: "caller-output",
+    callers: "callers",
     check_a_pte: "check-a-pte",
     choose_a_recipe: "choose-a-recipe",
+    configuration: "configuration",
     default_copies: "default-copies",
     dynamic_shapes: "dynamic-shapes",
     errors: "errors",
@@ -38,6 +40,7 @@ listings! {
     know_what_you_have: "know-what-you-have",
     load_the_weights: "load-the-weights",
     mixed_models: "mixed-models",
+    models_that_bite: "models-that-bite",
     pairing_rule: "pairing-rule",
     planned_output: "planned-output",
     pte_help: "pte-help",
@@ -45,8 +48,11 @@ listings! {
     pte_show: "pte-show",
     releases: "releases",
     several_methods: "several-methods",
+    see_the_reason: "see-the-reason",
     stand_in: "stand-in",
     upstream_exporters: "upstream-exporters",
+    what_is_not_checked: "what-is-not-checked",
+    where_published_guidance_differs: "where-published-guidance-differs",
     who_owns_the_memory: "who-owns-the-memory",
 }
 

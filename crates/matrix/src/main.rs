@@ -125,15 +125,16 @@ fn show(name: &str) -> Result<bool, Error> {
 }
 
 fn measure_bite(file: &Path) -> Result<bool, Error> {
-    let bite = Bite::measure(&[])?;
+    let bite = Bite::measure(|_| true)?;
     bite.write(file)?;
     println!("{}: {} cases", file.display(), bite.cases.len());
     Ok(true)
 }
 
 fn check_bite(words: &[&str]) -> Result<bool, Error> {
-    let measured = Bite::measure(words)?;
-    let differences = Bite::read(bite::committed())?.differences(&measured, words);
+    let measured = Bite::measure(|name| bite::has(name, words))?;
+    let differences =
+        Bite::read(bite::committed())?.differences(&measured, |name| bite::has(name, words));
     for difference in &differences {
         println!("{difference}");
     }

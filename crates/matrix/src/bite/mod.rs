@@ -109,6 +109,11 @@ pub fn committed() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("bite.json")
 }
 
+/// The names of the situations in the order in which their sentences are to be read: "the same" is the one before.
+pub fn in_order() -> impl Iterator<Item = &'static str> {
+    all().into_iter().map(|situation| situation.name)
+}
+
 /// One method of a program that there is.
 struct Method {
     plan: Plan,
@@ -130,13 +135,13 @@ struct Case {
 }
 
 impl Bite {
-    /// Measures the cases whose names have all of these words: a situation, its first part, settings or a caller.
+    /// Measures the cases whose names are of interest, as [`has`] says of a command's words.
     ///
     /// # Errors
     ///
     /// When something could not be measured.
-    pub fn measure(words: &[&str]) -> Result<Self, Error> {
-        let (mut bite, cases) = Self::prepare(words)?;
+    pub fn measure(of_interest: impl Fn(&str) -> bool) -> Result<Self, Error> {
+        let (mut bite, cases) = Self::prepare(of_interest)?;
         for pair in run_all(&cases)?.chunks(2) {
             let [(name, refuse), (_, accept)] = pair else {
                 continue;
@@ -162,13 +167,13 @@ impl Bite {
     ///
     /// When Python cannot export at all.
     pub fn export() -> Result<Self, Error> {
-        let (mut bite, _) = Self::prepare(&[])?;
+        let (mut bite, _) = Self::prepare(|_| true)?;
         bite.cases.clear();
         Ok(bite)
     }
 
     /// Everything but the runs, and the cases to run.
-    fn prepare(words: &[&str]) -> Result<(Self, Vec<Case>), Error> {
+    fn prepare(of_interest: impl Fn(&str) -> bool) -> Result<(Self, Vec<Case>), Error> {
         let mut bite = Self {
             version: VERSION,
             executorch: export::executorch()?,
@@ -185,11 +190,11 @@ impl Bite {
                 let settings: Settings = label.parse()?;
                 let callers: Vec<Caller> = [Caller::Rust, Caller::RustPublic]
                     .into_iter()
-                    .filter(|caller| match caller {
+.filter(|caller| match caller {
                         Caller::Rust => !situation.host_arenas,
                         _ => situation.public,
                     })
-                    .filter(|caller| has(&case_name(situation, settings, *caller), words))
+                    .filter(|caller| of_interest(&case_name(situation, settings, *caller)))
                     .collect();
                 if !callers.is_empty() {
                     wanted.push((situation, settings, callers));
@@ -304,9 +309,14 @@ impl Bite {
         )
     }
 
-    /// What differs between this, the committed file, and `measured`, among the cases whose names have all of these words.
+    /// What differs between this, the committed file, and `measured`, among the cases whose names are of
+    /// interest.
     #[must_use]
-    pub fn differences(&self, measured: &Self, words: &[&str]) -> Vec<Difference> {
+    pub fn differences(
+        &self,
+        measured: &Self,
+        of_interest: impl Fn(&str) -> bool,
+    ) -> Vec<Difference> {
         let mut found = Vec::new();
         let mut compare = |name: &str, committed: Option<String>, measured: Option<String>| {
             if committed != measured {
@@ -337,7 +347,7 @@ impl Bite {
             );
         }
         let cases = names(self.cases.keys().collect(), measured.cases.keys().collect());
-        let cases: Vec<String> = cases.into_iter().filter(|name| has(name, words)).collect();
+        let cases: Vec<String> = cases.into_iter().filter(|name| of_interest(name)).collect();
         let of_these = |program: &String| {
             let program = program.rsplit_once(' ').map_or(&**program, |(of, _)| of);
             cases.iter().any(|case| {
@@ -392,8 +402,9 @@ fn case_name(situation: &Situation, settings: Settings, caller: Caller) -> Strin
     format!("{} {settings} {caller}", situation.name)
 }
 
-/// Whether a case's name has all of these words.
-fn has(name: &str, words: &[&str]) -> bool {
+/// Whether a case's name has all of these words: a situation, its first part, settings or a caller.
+#[must_use]
+pub fn has(name: &str, words: &[&str]) -> bool {
     let parts: Vec<&str> = name.split([' ', '/']).chain(name.split(' ')).collect();
     words.iter().all(|word| parts.contains(word))
 }
