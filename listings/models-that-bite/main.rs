@@ -15,7 +15,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("models-that-bite.parts", &["mixed", "delegates"]),
     ("models-that-bite.outputs", &["outputs", "set-output"]),
     ("models-that-bite.weights", &["weights"]),
-    ("models-that-bite.memory", &["held", "feedback"]),
+    ("models-that-bite.memory", &["held", "feedback", "threads"]),
     ("models-that-bite.settings", &["configuration", "arenas"]),
     ("models-that-bite.missing", &["missing"]),
 ];
@@ -90,10 +90,11 @@ const EXPLAINED: [(&str, &str, &str); 13] = [
 ];
 
 /// What ends in a wrong result, or in the end of the process.
-const WITHOUT_AN_ERROR: [&str; 4] = [
+const WITHOUT_AN_ERROR: [&str; 5] = [
     "delegates/in-a-row",
     "held/overwritten",
     "mixed/all-device",
+    "mixed/xnnpack-all-device",
     "wrong/layout",
 ];
 
@@ -178,8 +179,8 @@ fn claims(bite: &Bite) {
     claim(
         StandIn,
         "bite.fatal",
-        "One ends the process: an operator on the host is given device memory.",
-        fatal == ["mixed/all-device"].into()
+        "Two end the process: an operator on the host, or XNNPACK's delegate there, is given device memory.",
+        fatal == ["mixed/all-device", "mixed/xnnpack-all-device"].into()
             && silent.union(&fatal).copied().eq(WITHOUT_AN_ERROR),
     );
     let of = |situation: &str| {
@@ -212,6 +213,16 @@ fn claims(bite: &Bite) {
         .all(|program| {
             let export = bite.programs.get(&format!("{program} forward"));
             matches!(export, Some(Export::Refused { .. }))
+        }),
+    );
+    claim(
+        StandIn,
+        "bite.threads",
+        "Two threads with a module each run right at once.",
+        of("threads/a-module-each").into_iter().all(|answer| {
+            matches!(answer, Answer::Measured { .. })
+                && steps(answer).count() == 2
+                && steps(answer).all(|step| step.outcome == Outcome::Right)
         }),
     );
     claim(
