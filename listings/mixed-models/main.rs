@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
-    // All at once: each request alone would start an exporter. The refusal comes from here too: nothing caches it.
+    // All at once: each request alone would start an exporter.
     let refusal = export::all(&requests())?.remove(0).err();
     let program = pte("mixed-models/mixed")?;
     call(gpu, &program)?;

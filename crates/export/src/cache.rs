@@ -53,8 +53,17 @@ struct Refusal {
 }
 
 /// Whether the same request would be refused again: the exporter judged what it was asked for, and nothing else failed.
-fn is_for_good(kind: &str) -> bool {
-    kind == "ValueError"
+/// That is a `ValueError`, and a `RuntimeError` that the exporter's own Python raised: one from elsewhere may be a machine
+/// without memory.
+fn is_for_good(kind: &str, traceback: &str) -> bool {
+    let raised_in = traceback
+        .lines()
+        .rfind(|line| line.trim_start().starts_with("File \""));
+    match kind {
+        "ValueError" => true,
+        "RuntimeError" => raised_in.is_some_and(|line| line.contains("/executorch/exir/")),
+        _ => false,
+    }
 }
 
 impl Cache {
@@ -164,7 +173,7 @@ impl Locked<'_> {
                 message,
                 traceback,
                 ..
-            }) if is_for_good(&kind) => {
+            }) if is_for_good(&kind, &traceback) => {
                 fs::remove_dir_all(made).map_err(Error::io(made))?;
                 fs::create_dir(made).map_err(Error::io(made))?;
                 let path = made.join(REFUSAL);

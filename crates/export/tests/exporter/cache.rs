@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use export::{Error, Exporter};
+use export::{Error, ExecutorchBackendConfig, Exporter, Model, PropagateDeviceConfig, Request};
 
 use crate::scratch::{Scratch, contents, workspace};
 
@@ -213,11 +213,35 @@ fn the_exporters_refusal_is_kept_and_a_failure_of_python_is_not() {
     );
     assert_eq!(refuses("ValueError"), refusal);
     assert_eq!(scratch.starts(), 1, "the refusal was asked for twice");
-    refuses("MemoryError");
-    refuses("MemoryError");
+    for failure in ["MemoryError", "MemoryError", "RuntimeError", "RuntimeError"] {
+        refuses(failure);
+    }
     assert_eq!(
         scratch.starts(),
-        3,
+        5,
         "a failure was taken for the exporter's judgement"
     );
+
+    // What ExecuTorch's own passes raise is a judgement, whatever its kind.
+    let both = PropagateDeviceConfig {
+        skip_h2d_for_method_inputs: true.into(),
+        skip_d2h_for_method_outputs: true.into(),
+    };
+    let request = Request::Config {
+        model: Model::InputUsedTwice,
+        config: ExecutorchBackendConfig {
+            propagate_device_config: both.into(),
+            ..ExecutorchBackendConfig::default()
+        },
+    };
+    for _ in 0..2 {
+        let refused = scratch
+            .exporter()
+            .plant(&plant)
+            .all(std::slice::from_ref(&request));
+        assert!(
+            matches!(&refused.unwrap()[0], Err(Error::Python { kind, .. }) if kind == "RuntimeError")
+        );
+    }
+    assert_eq!(scratch.starts(), 6, "the refusal was asked for twice");
 }
