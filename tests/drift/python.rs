@@ -16,7 +16,7 @@ impl Python {
         tree.environment(&mut command);
         let mut child = command
             .arg("python")
-            .arg(tree.python.path())
+            .arg(tree.temporary.path())
             .current_dir(&tree.root)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

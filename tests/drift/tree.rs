@@ -30,8 +30,9 @@ pub struct Tree {
     /// What was at each place where something is planted now.
     before: BTreeMap<PathBuf, Before>,
     run_record: Option<Vec<u8>>,
-    /// The folder of the socket where [`Python`](crate::python::Python) answers.
-    pub python: TempDir,
+    /// What lives as long as this run: the socket where [`Python`](crate::python::Python) answers, and the runs of the
+    /// unchanged copy, for faults that no run can see.
+    pub temporary: TempDir,
     /// One at a time: two would plant their faults into each other's tree.
     _lock: File,
 }
@@ -75,8 +76,8 @@ impl Tree {
             .and_then(|()| File::create(&lock))
             .map_err(|error| format!("{}: {error}", lock.display()))?;
         lock.try_lock().map_err(|_| format!("another run of this test is using {}", folder.display()))?;
-        let python = TempDir::new().map_err(|error| format!("no temporary folder: {error}"))?;
-        let tree = Self { repository, folder, root, before: BTreeMap::new(), run_record: None, python, _lock: lock };
+        let temporary = TempDir::new().map_err(|error| format!("no temporary folder: {error}"))?;
+        let tree = Self { repository, folder, root, before: BTreeMap::new(), run_record: None, temporary, _lock: lock };
         let files = tree.files()?;
         tree.copy(&files).map_err(|error| format!("cannot copy the repository to {}: {error}", tree.root.display()))?;
         tree.link_tools().map_err(|error| format!("{}/.venv: {error}", tree.root.display()))?;
@@ -212,7 +213,8 @@ impl Tree {
         let venv = self.repository.join(".venv");
         command
             .env("GUIDE_CACHE", self.cache())
-            .env("GUIDE_PYTHON_HOST", self.python.path())
+            .env("GUIDE_PYTHON_HOST", self.temporary.path())
+            .env("GUIDE_RUNS", self.temporary.path().join("runs.json"))
             // A busy machine is no fault.
             .env("GUIDE_LISTING_TIMEOUT", "600")
             // As the repository's own `.cargo/config.toml` has them: what was compiled with them stays fresh.

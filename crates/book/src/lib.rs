@@ -43,6 +43,7 @@ mod proving;
 mod python;
 mod record;
 mod render;
+mod replay;
 mod runner;
 mod site;
 mod workspace;

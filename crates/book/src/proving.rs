@@ -19,6 +19,7 @@ use crate::listing::{Expected, Language, Listing, Outcome, discover};
 use crate::pattern::regex;
 use crate::provenance::Provenance;
 use crate::python::Host;
+use crate::replay::Replay;
 use crate::runner::{Binaries, Limits, Run, Runner, build, device_library};
 use crate::workspace::Workspace;
 
@@ -98,8 +99,13 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
         let all = listings.values();
         all.filter(move |listing| listing.language == language)
     };
+    let replay = Replay::asked(&runner);
+    let kept = replay.as_ref().and_then(Replay::runs);
     // It imports for seconds, while the rest is made.
-    let host = of(Language::Python).next().map(|_| Host::start(&runner));
+    let host = of(Language::Python)
+        .next()
+        .filter(|_| kept.is_none())
+        .map(|_| Host::start(&runner));
     let mut host = host.transpose()?;
     let mut times = Times::default();
 
@@ -147,6 +153,12 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
     );
 
     let (runs, took) = timed(|| {
+        if let Some(kept) = kept {
+            return kept
+                .into_iter()
+                .map(|(name, run)| (name, Ok(run)))
+                .collect();
+        }
         thread::scope(|scope| {
             let others = scope.spawn(|| runner.run_all(&work));
             let mut runs = BTreeMap::new();
@@ -161,6 +173,15 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
         })
     });
     drop(host);
+    if let Some(replay) = replay
+        && let Ok(all) = runs
+            .iter()
+            .map(|(name, run)| Ok((name.clone(), run.as_ref()?)))
+            .collect::<Result<_, &Failures>>()
+        && unknown.is_empty()
+    {
+        replay.keep(&all);
+    }
     times.runs = took;
     let mut proof = Proof {
         provenance,

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use export::Exporter;
 use proof::Record;
 use rustix::process::{Pid, Resource, Rlimit, Signal};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -27,7 +28,7 @@ use crate::normalise::normalise;
 use crate::workspace::{ROOT_VARIABLE, Workspace};
 
 /// Cargo features with which the listings are built; for the tests that plant faults in the device.
-const FEATURES_VARIABLE: &str = "GUIDE_FEATURES";
+pub(crate) const FEATURES_VARIABLE: &str = "GUIDE_FEATURES";
 
 /// What a listing inherits of our own variables: how programs are exported, the fault that a test plants in the device,
 /// and whether ExecuTorch's log goes to standard error.
@@ -83,7 +84,7 @@ impl Limits {
 }
 
 /// What a listing did.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// Standard output, without what differs from run to run.
     pub stdout: String,

@@ -1137,6 +1137,24 @@ fn two_builds_of_the_same_sources_are_the_same() {
 }
 
 #[test]
+fn runs_are_taken_over_only_while_nothing_that_runs_has_changed() {
+    let sample = Sample::new();
+    let folder = tempfile::tempdir().unwrap();
+    let runs = folder.path().join("runs.json");
+    let found = || sample.build_with(&[("GUIDE_RUNS", &runs)]).1;
+    let differs = [(Kind::OutputDiffers, "adds", "listings/adds/output.txt", 2)];
+    assert_eq!(found(), []);
+    // Another output than any run would give, to see whether it is taken.
+    let kept = fs::read_to_string(&runs).unwrap();
+    fs::write(&runs, kept.replace("sum: 3\\n", "sum: 9\\n")).unwrap();
+    assert_eq!(found(), sample::sorted(&differs));
+    sample.replace("listings/adds/output.txt", "sum: 3", "sum: 9");
+    assert_eq!(found(), []);
+    sample.replace("listings/adds/main.rs", "//! Adds", "//! It adds");
+    assert_eq!(found(), sample::sorted(&differs), "the listing was not run");
+}
+
+#[test]
 fn bless_makes_expectations_what_the_runs_show() {
     let sample = Sample::new();
     let (output, found) = sample.guide_book(&["bless"]);

@@ -90,8 +90,16 @@ impl Sample {
 
     /// Plain `mdbook build`: whether it succeeded, and the failures that were reported.
     pub fn build(&self) -> (Output, Vec<Found>) {
+        self.build_with(&[])
+    }
+
+    /// The same with these variables.
+    pub fn build_with(&self, variables: &[(&str, &Path)]) -> (Output, Vec<Found>) {
         let mut command = Command::new(mdbook());
-        command.arg("build").arg(&self.root);
+        command
+            .arg("build")
+            .arg(&self.root)
+            .envs(variables.iter().copied());
         self.failures_of(&mut command)
     }
 
