@@ -190,7 +190,7 @@ impl Bite {
                 let settings: Settings = label.parse()?;
                 let callers: Vec<Caller> = [Caller::Rust, Caller::RustPublic]
                     .into_iter()
-.filter(|caller| match caller {
+                    .filter(|caller| match caller {
                         Caller::Rust => !situation.host_arenas,
                         _ => situation.public,
                     })
