@@ -31,6 +31,7 @@ listings! {
     choose_a_recipe: "choose-a-recipe",
     configuration: "configuration",
     default_copies: "default-copies",
+    device_in_host_out: "device-in-host-out",
     dynamic_shapes: "dynamic-shapes",
     errors: "errors",
     first_device_program: "first-device-program",
