@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::book::mdbook;
+use crate::book::{Python, mdbook};
 use crate::failure::Failure;
 use crate::process::{Group, ask, run as run_shown, run_quietly};
 use crate::progress::{Progress, Task};
@@ -29,7 +29,10 @@ enum Way {
 const WAYS: [(Way, &str); 5] = [
     (Way::Cold, "the book, nothing exported yet (cold)"),
     (Way::Warm, "the book, nothing changed (warm)"),
-    (Way::Sentence, "the book, one sentence changed"),
+    (
+        Way::Sentence,
+        "the book, one sentence changed while it is served",
+    ),
     (Way::Together, "exports alone, one Python process"),
     (Way::Apart, "exports alone, one Python process a listing"),
 ];
@@ -44,11 +47,11 @@ pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let runs = runs.ok_or_else(|| {
         Failure::environment("`cargo xtask bench` takes one number at most, from 1 to 100")
     })?;
-    setup::ensure(workspace)?;
+    let guide_book = setup::ensure(workspace)?;
     let work = workspace.book.join(".book");
     let lock = exclusive(&work.join("lock"), "building the book")?;
     let group = Group::holding(&lock, &workspace.root)?;
-    let bench = Bench::prepare(workspace, &group)?;
+    let bench = Bench::prepare(workspace, &group, &guide_book)?;
     let times = bench.times(runs);
     bench.clean()?;
     report(&times?);
@@ -74,10 +77,15 @@ struct Bench<'a> {
     /// A copy of `src` in which a sentence can change. Beside it, so that its includes find what they name.
     pages: PathBuf,
     listings: Vec<String>,
+    python: Python,
 }
 
 impl<'a> Bench<'a> {
-    fn prepare(workspace: &'a Workspace, group: &'a Group) -> Result<Self, Failure> {
+    fn prepare(
+        workspace: &'a Workspace,
+        group: &'a Group,
+        guide_book: &Path,
+    ) -> Result<Self, Failure> {
         let mut list = group.cargo();
         list.args(["run", "--quiet", "--package", "export", "--", "list"]);
         let programs = ask(&mut list).ok_or_else(|| {
@@ -90,14 +98,19 @@ impl<'a> Bench<'a> {
             .filter_map(|program| Some(program.split_once('/')?.0.to_owned()))
             .collect();
         listings.dedup();
+        let folder = workspace.book.join(".book/bench");
+        let pages = workspace.book.join(".book-src");
+        remove(&folder)?;
+        remove(&pages)?;
+        let python = Python::start(workspace, group, guide_book, &folder.join("python"))?;
         let bench = Self {
             workspace,
             group,
-            folder: workspace.book.join(".book/bench"),
-            pages: workspace.book.join(".book-src"),
+            folder,
+            pages,
             listings,
+            python,
         };
-        bench.clean()?;
         copy(&workspace.book.join("src"), &bench.pages)?;
         Ok(bench)
     }
@@ -140,7 +153,8 @@ impl<'a> Bench<'a> {
                     &format!("{}\nAnd a sentence of round {round}.\n", read(&page)?),
                 )?;
                 let mut book = self.book();
-                book.env("MDBOOK_BOOK__SRC", ".book-src");
+                book.env("MDBOOK_BOOK__SRC", ".book-src")
+                    .env("GUIDE_PYTHON_HOST", &self.python.sockets);
                 vec![book]
             }
             Way::Together => vec![self.export(&[])],

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
@@ -163,20 +163,14 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
     remove(&folder)?;
     let group = Group::start(&workspace.root)?;
     println!("verifying and building, then serving; Ctrl-C ends it");
-    let sockets = folder.with_extension("python");
-    remove(&sockets)?;
-    fs::create_dir_all(&sockets).map_err(|error| failed("make the folder", &sockets, &error))?;
-    // Every build after the first finds ExecuTorch imported; without this process it would import for itself.
-    let _python = group
-        .command(&guide_book)
-        .arg("python")
-        .arg(&sockets)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .current_dir(&workspace.book)
-        .spawn();
+    let python = Python::start(
+        workspace,
+        &group,
+        &guide_book,
+        &folder.with_extension("python"),
+    )?;
     let mut server = mdbook(workspace, &group, "serve", &folder);
-    server.env("GUIDE_PYTHON_HOST", &sockets);
+    server.env("GUIDE_PYTHON_HOST", &python.sockets);
     server.args(["-n", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = server
         .spawn()
@@ -204,6 +198,40 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
             )));
         }
         std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// Python with ExecuTorch, imported once for several builds. A build for which it is not right, or not there, imports for
+/// itself.
+pub struct Python {
+    /// For `GUIDE_PYTHON_HOST`.
+    pub sockets: PathBuf,
+    /// It ends with its standard input.
+    _process: Child,
+}
+
+impl Python {
+    pub fn start(
+        workspace: &Workspace,
+        group: &Group,
+        guide_book: &Path,
+        sockets: &Path,
+    ) -> Result<Self, Failure> {
+        remove(sockets)?;
+        fs::create_dir_all(sockets).map_err(|error| failed("make the folder", sockets, &error))?;
+        let process = group
+            .command(guide_book)
+            .arg("python")
+            .arg(sockets)
+            .current_dir(&workspace.book)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| failed("start", guide_book, &error))?;
+        Ok(Self {
+            sockets: sockets.to_owned(),
+            _process: process,
+        })
     }
 }
 
