@@ -12,7 +12,8 @@ use executorch::module::Module;
 use executorch::tensor::TensorPtr;
 use export::{Exported, pte};
 use listings::{on_host, runtime_line, with_device};
-use matrix::{Answer, Caller, Key, Matrix, Outcome, committed};
+use matrix::bite::{self, Bite};
+use matrix::{Answer, Call, Caller, Key, Matrix, Outcome, committed};
 use ndarray::Array2;
 use proof::Origin::{Runtime, StandIn};
 use proof::{claim, fact, table};
@@ -94,7 +95,10 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         &["code", "decimal", "C++", "Rust"],
         rows.collect(),
     );
-    by_caller(&Matrix::read(committed())?);
+    let (matrix, bite) =
+        (Matrix::read(committed())?, Bite::read(bite::committed())?);
+    by_caller(&matrix);
+    met(&matrix, &bite);
     claim(
         Runtime,
         "errors.process-lives",
@@ -140,6 +144,112 @@ fn said(
     );
     fact(Runtime, &format!("errors.{id}.log"), line);
     Ok(())
+}
+
+/// Every error of both tables: the first line of its log, and how many cells and cases end with it.
+fn met(matrix: &Matrix, bite: &Bite) {
+    let mut rows: BTreeMap<(String, String, &str, String), usize> = BTreeMap::new();
+    let mut add = |outcome: &Outcome| {
+        let Outcome::Failed {
+            call,
+            code,
+            exception,
+            log,
+        } = outcome
+        else {
+            return;
+        };
+        // Python's exception has the code at its end.
+        let mut in_text =
+            exception.iter().filter_map(|text| text.rsplit(' ').next());
+        let code = code.as_deref().or_else(|| in_text.next_back());
+        // What the stand-in says is no error that a reader meets.
+        let line = log.first().filter(|line| line.origin != StandIn);
+        if let (Some(code), Some(line)) = (code, line) {
+            let call = match call {
+                Call::Inputs => "making a tensor",
+                Call::Load => "load",
+                Call::SetOutput => "set_output",
+                Call::Execute => "execute",
+            };
+            let row = (
+                code.to_owned(),
+                anywhere(&line.text),
+                line.origin.name(),
+                call.to_owned(),
+            );
+            *rows.entry(row).or_default() += 1;
+        }
+    };
+    for answer in matrix.cells.values().map(|name| &matrix.answers[name]) {
+        match answer {
+            Answer::Measured { run } => add(&run.first.outcome),
+            Answer::DependsOnTheDriver { refuse, accept } => {
+                add(&refuse.first.outcome);
+                add(&accept.first.outcome);
+            }
+            Answer::NotExported | Answer::NotApplicable { .. } => {}
+        }
+    }
+    for answer in bite.cases.values() {
+        match answer {
+            Answer::Measured { run } => {
+                run.iter().for_each(|step| add(&step.outcome));
+            }
+            Answer::DependsOnTheDriver { refuse, accept } => {
+                refuse
+                    .iter()
+                    .chain(accept)
+                    .for_each(|step| add(&step.outcome));
+            }
+            Answer::NotExported | Answer::NotApplicable { .. } => {}
+        }
+    }
+    fact(Runtime, "errors.met.texts", rows.len());
+    let rows = rows.into_iter().map(|((code, text, origin, call), times)| {
+        let decimal = code
+            .strip_prefix("0x")
+            .and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        vec![
+            format!("`{code}`"),
+            decimal.map_or_else(String::new, |decimal| decimal.to_string()),
+            format!("`{text}`"),
+            format!("`{call}`"),
+            origin.to_owned(),
+            times.to_string(),
+        ]
+    });
+    table(
+        Runtime,
+        "errors.met",
+        &["code", "decimal", "in the log", "call", "says who", "times"],
+        rows.collect(),
+    );
+}
+
+/// A text without the numbers and the method's name, which another program or call has otherwise.
+fn anywhere(text: &str) -> String {
+    let methods = ["forward", "encode", "decode"].map(|name| format!("`{name}`"));
+    let text = methods
+        .iter()
+        .fold(text.to_owned(), |text, name| text.replace(name, "NAME"));
+    let mut all = String::new();
+    let mut before = ' ';
+    for letter in text.chars() {
+        let in_name = before.is_alphanumeric() || before == '_';
+        match letter {
+            '0'..='9' if before == 'N' && all.ends_with('N') => {}
+            '0'..='9' if !in_name => {
+                all.push('N');
+                before = 'N';
+            }
+            _ => {
+                all.push(letter);
+                before = letter;
+            }
+        }
+    }
+    all
 }
 
 /// What each caller sees of the runtime's refusals, of the whole matrix.
