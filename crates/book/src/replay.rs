@@ -69,9 +69,6 @@ impl Replay {
 
 fn add(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     let name = path.file_name().unwrap_or_default().as_encoded_bytes();
-    if name.starts_with(b"output.") || name == b"__pycache__" {
-        return Ok(());
-    }
     hash.update(name.len().to_le_bytes());
     hash.update(name);
     if !path.exists() {
@@ -81,6 +78,10 @@ fn add(hash: &mut Sha256, path: &Path) -> io::Result<()> {
         let mut entries = fs::read_dir(path)?
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<Vec<_>>>()?;
+        entries.retain(|entry| {
+            let name = entry.file_name().unwrap_or_default().as_encoded_bytes();
+            !name.starts_with(b"output.") && name != b"__pycache__"
+        });
         entries.sort();
         hash.update(entries.len().to_le_bytes());
         return entries.iter().try_for_each(|entry| add(hash, entry));
