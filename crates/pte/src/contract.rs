@@ -342,8 +342,9 @@ impl Program {
         self.methods.iter().find(|method| method.name == name)
     }
 
-    /// The names of the data that a method asks for and that this file does not hold, each once: without a data file
-    /// (`.ptd`) that has them the method does not load. What a delegate of an unknown format asks for is not among them.
+    /// The names of the data that a method asks for and that this file does not hold, each once: a data file
+    /// (`.ptd`) has them. Without one a method whose own tensors they are does not load; a delegate decides for itself what
+    /// it does without its own (`CudaBackend` loads and logs it). What a delegate of an unknown format asks for is not among them.
     pub fn external_keys<'a>(&'a self, method: &'a Method) -> Vec<&'a str> {
         let of_tensors = method.tensors().filter_map(|tensor| match &tensor.data {
             Some(TensorData::External { key, .. }) => Some(key),
