@@ -72,6 +72,12 @@ pub const FAULTS: &[Fault] = &[
         &[
             (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
             (K::ClaimFails, "releases.compared", RELEASES_MAIN, Call("releases.compared")),
+            (
+                K::ClaimFails,
+                "published.cpp",
+                "listings/where-published-guidance-differs/main.rs",
+                Call("published.cpp"),
+            ),
         ],
     ),
     fault(
