@@ -285,7 +285,11 @@ fn goes_wrong(
         let answer = matrix.cell(&key).ok_or("a cell is missing")?;
         let right = matches!(answer, Answer::Measured { run } if run.first.outcome == Outcome::Right);
         for (other, _) in FLAGS {
-            *runs.entry((other, get(key.settings, other))).or_default() |= right;
+            // Another pair is looked at with device memory planning at its default.
+            if letter == 'n' || other == 'n' || key.settings.device_planning {
+                *runs.entry((other, get(key.settings, other))).or_default() |=
+                    right;
+            }
         }
     }
     let mut wrong = Vec::new();

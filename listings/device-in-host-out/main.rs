@@ -56,7 +56,7 @@ fn device_to_host(gpu: Device, program: &Exported) -> Result<(), Box<dyn Error>>
     claim(
         StandIn,
         "to-host.ready",
-        "No synchronise is needed here: the copy waits for the delegate's work, and the result equals eager PyTorch bit for bit when `forward` returns.",
+        "No synchronise follows here: our stand-in's copy waits for the delegate's work, and the result equals eager PyTorch bit for bit when `forward` returns.",
         sum == program.eager.outputs[0].f32()?,
     );
 

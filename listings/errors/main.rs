@@ -28,6 +28,7 @@ const CODES: &[RuntimeError] = &[
     RuntimeError::NotFound,
     RuntimeError::AccessFailed,
     RuntimeError::InvalidProgram,
+    RuntimeError::InvalidExternalData,
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -102,7 +103,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     claim(
         Runtime,
         "errors.process-lives",
-        "Each of these errors leaves the process alive: the next call with the right arguments runs.",
+        "After the errors that this page's listing makes, the process lives, and a call with the right arguments runs.",
         Module::new(&program.pte)
             .forward(&[whole.into_evalue(), whole.into_evalue()])
             .is_ok(),

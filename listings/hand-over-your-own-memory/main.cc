@@ -54,15 +54,17 @@ int main() {
   cudaMemcpy(a, host_a.data(), kBytes, cudaMemcpyHostToDevice);
   cudaMemcpy(b, host_b.data(), kBytes, cudaMemcpyHostToDevice);
 
-  Module module("your_memory.pte");
-  check(module.set_input("forward", on_device(a), 0));
-  check(module.set_input("forward", on_device(b), 1));
-  check(module.set_output("forward", on_device(sum), 0));
-  run(module, "result", sum);
+  {
+    Module module("your_memory.pte");
+    check(module.set_input("forward", on_device(a), 0));
+    check(module.set_input("forward", on_device(b), 1));
+    check(module.set_output("forward", on_device(sum), 0));
+    run(module, "result", sum);
 
-  // Other values in the same memory, and nothing set anew.
-  cudaMemcpy(a, host_b.data(), kBytes, cudaMemcpyHostToDevice);
-  run(module, "new values at the same address", sum);
+    // Other values in the same memory, and nothing set anew.
+    cudaMemcpy(a, host_b.data(), kBytes, cudaMemcpyHostToDevice);
+    run(module, "new values at the same address", sum);
+  } // The module goes first: it has the three addresses.
 
   cudaFree(a);
   cudaFree(b);

@@ -158,7 +158,7 @@ fn replaced(gpu: Device, program: &Exported) -> Result<(), Box<dyn Error>> {
     claim(
         Library,
         "own.execute-replaces",
-        "`executorch-device` then refuses `execute_held` until each input is set again, since memory given to `execute` is borrowed for that call alone.",
+        "`executorch-device` then refuses `execute_held` until each input is set again, since memory given to `execute` is borrowed for that call and its outputs alone.",
         refused == Some(Code::InvalidState),
     );
     drop(module);

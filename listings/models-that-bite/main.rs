@@ -185,13 +185,13 @@ fn claims(bite: &Bite) {
     claim(
         StandIn,
         "bite.silent",
-        "Three situations end in a wrong result without an error: a layout that nobody checks, memory that was overwritten after `set_input`, and a delegate that follows another without a copy between them.",
+        "Of the situations below, three end in a wrong result without an error: a layout that nobody checks, memory that was overwritten after `set_input`, and, with our stand-in, a delegate that follows another without a copy between them.",
         silent == ["delegates/in-a-row", "held/overwritten", "wrong/layout"].into(),
     );
     claim(
         StandIn,
         "bite.fatal",
-        "One mistake ends the process: device memory goes to an operator or a delegate that runs on the host.",
+        "Of the mistakes below, one ends the process: device memory goes to an operator or a delegate that runs on the host.",
         fatal == ["mixed/all-device", "mixed/xnnpack-all-device"].into()
             && silent.union(&fatal).copied().eq(WITHOUT_AN_ERROR),
     );

@@ -282,7 +282,11 @@ impl Tree {
         for (path, before) in std::mem::take(&mut self.before) {
             let _ = fs::remove_file(&path);
             match before {
-                Before::Nothing => Ok(()),
+                Before::Nothing => {
+                    // Its folder, if it was made for it.
+                    let _ = path.parent().map(fs::remove_dir);
+                    Ok(())
+                }
                 Before::File(bytes) => fs::write(&path, bytes),
                 Before::Link(target) => symlink(target, &path),
             }
