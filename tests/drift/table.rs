@@ -76,7 +76,7 @@ pub const FAULTS: &[Fault] = &[
                 K::ClaimFails,
                 "published.cpp",
                 "listings/where-published-guidance-differs/main.rs",
-                Call("published.cpp"),
+                Text("claim(origin, id, sentence, holds);"),
             ),
         ],
     ),
