@@ -197,6 +197,8 @@ fn what_goes_wrong_without_an_error_is_this_and_nothing_else() {
     let died: BTreeSet<String> = named(&[
         "mixed/all-device h0d0_i0o1_n1 rust-public",
         "mixed/all-device h1d1_i0o1_n1 rust-public",
+        "mixed/xnnpack-all-device h0d0_i0o1_n1 rust-public",
+        "mixed/xnnpack-all-device h1d1_i0o1_n1 rust-public",
     ]);
     assert_eq!(
         ends(|outcome| matches!(outcome, Outcome::Died { .. })),
