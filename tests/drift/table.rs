@@ -1027,6 +1027,19 @@ pub const FAULTS: &[Fault] = &[
                 "src/when-it-fails/errors.md",
                 Text("pairing-rule.unpaired.device_log"),
             ),
+            (K::ClaimFails, "bite.measured-again", "listings/models-that-bite/main.rs", Call("bite.measured-again")),
+            (
+                K::FactDiffers,
+                "device-in-host-out.mirror.log",
+                "src/recipes/device-in-host-out.md",
+                Text("device-in-host-out.mirror.log"),
+            ),
+            (
+                K::FactDiffers,
+                "mixed-models.guarded.text",
+                "src/recipes/mixed-models.md",
+                Text("mixed-models.guarded.text"),
+            ),
         ],
     ),
     fault(
