@@ -28,11 +28,26 @@ pub const NAME: &str = "exchange";
 const MANIFEST: &str = "entry.json";
 
 /// A listing, the other whose programs it may take for its own, and why.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[(
-    "host-memcpy",
-    "know-what-you-have",
-    "a program for the host alone has planned host inputs as well, so it crashes and refuses alike",
-)];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "host-memcpy",
+        "know-what-you-have",
+        "a program for the host alone has planned host inputs as well, so it crashes and refuses alike",
+    ),
+    ("host-memcpy", "see-the-reason", "its program has planned host inputs as well, so it crashes and refuses alike"),
+    ("see-the-reason", "device-in-host-out", REFUSED_ALIKE),
+    ("see-the-reason", "dynamic-shapes", REFUSED_ALIKE),
+    ("see-the-reason", "first-device-program", REFUSED_ALIKE),
+    ("see-the-reason", "load-the-weights", REFUSED_ALIKE),
+    ("see-the-reason", "mixed-models", REFUSED_ALIKE),
+    ("see-the-reason", "pairing-rule", REFUSED_ALIKE),
+    ("see-the-reason", "planned-output", REFUSED_ALIKE),
+    ("see-the-reason", "stand-in", REFUSED_ALIKE),
+];
+
+/// `see-the-reason` shows who hears of a refusal.
+const REFUSED_ALIKE: &str =
+    "any program that plans device memory is refused alike when it loads, which is all that it does";
 
 /// A listing with a recipe.
 struct Recipe {
