@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::bite::Bite;
-use crate::schema::{json, write};
+use crate::schema::{json, read, write};
 use crate::{Error, Matrix};
 
 /// The version of the schema that this module reads and writes.
@@ -142,21 +142,7 @@ impl Releases {
                 releases: BTreeMap::new(),
             });
         }
-        let text = fs::read(path).map_err(Error::io(path))?;
-        let malformed = |what: String| Error::Malformed {
-            path: path.to_owned(),
-            what,
-        };
-        let releases: Self =
-            serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
-        if releases.version == VERSION {
-            Ok(releases)
-        } else {
-            Err(malformed(format!(
-                "its version is {}, this program reads {VERSION}",
-                releases.version
-            )))
-        }
+        read(path, VERSION, |releases: &Self| releases.version)
     }
 
     /// Writes a file: a temporary one beside it, then the rename.

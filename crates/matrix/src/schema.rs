@@ -29,6 +29,7 @@ use std::path::Path;
 
 use device::Copies;
 use proof::Origin;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Key};
@@ -345,25 +346,16 @@ impl Matrix {
     /// [`Error::Io`], and [`Error::Malformed`] for another version or a cell without an answer.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();
-        let text = fs::read(path).map_err(Error::io(path))?;
-        let malformed = |what: String| Error::Malformed {
-            path: path.to_owned(),
-            what,
-        };
-        let matrix: Self =
-            serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
-        if matrix.version != VERSION {
-            return Err(malformed(format!(
-                "its version is {}, this program reads {VERSION}",
-                matrix.version
-            )));
-        }
+        let matrix: Self = read(path, VERSION, |matrix: &Self| matrix.version)?;
         let orphan = matrix
             .cells
             .iter()
             .find(|(_, name)| !matrix.answers.contains_key(*name));
         match orphan {
-            Some((cell, name)) => Err(malformed(format!("`{cell}`: no answer `{name}`"))),
+            Some((cell, name)) => Err(Error::Malformed {
+                path: path.to_owned(),
+                what: format!("`{cell}`: no answer `{name}`"),
+            }),
             None => Ok(matrix),
         }
     }
@@ -380,13 +372,6 @@ impl Matrix {
     /// The file's text: one entry a line.
     #[must_use]
     pub fn to_json(&self) -> String {
-        fn table<T: Serialize>(name: &str, entries: &BTreeMap<String, T>) -> String {
-            let lines: Vec<String> = entries
-                .iter()
-                .map(|(key, value)| format!("{}: {}", json(key), json(value)))
-                .collect();
-            format!("{}: {{\n{}\n}}", json(&name), lines.join(",\n"))
-        }
         format!(
             "{{\n\"version\": {},\n\"executorch\": {},\n{},\n{},\n{}\n}}\n",
             self.version,
@@ -447,6 +432,39 @@ impl Matrix {
         }
         found
     }
+}
+
+/// Reads a file of the version that this program writes.
+///
+/// # Errors
+///
+/// [`Error::Io`], and [`Error::Malformed`], also for another version.
+pub(crate) fn read<T: DeserializeOwned>(
+    path: &Path,
+    version: u32,
+    version_of: impl Fn(&T) -> u32,
+) -> Result<T, Error> {
+    let text = fs::read(path).map_err(Error::io(path))?;
+    let malformed = |what: String| Error::Malformed {
+        path: path.to_owned(),
+        what,
+    };
+    let file: T = serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
+    match version_of(&file) {
+        found if found == version => Ok(file),
+        found => Err(malformed(format!(
+            "its version is {found}, this program reads {version}"
+        ))),
+    }
+}
+
+/// A field of a file: its entries, one a line.
+pub(crate) fn table<T: Serialize>(name: &str, entries: &BTreeMap<String, T>) -> String {
+    let lines: Vec<String> = entries
+        .iter()
+        .map(|(key, value)| format!("{}: {}", json(key), json(value)))
+        .collect();
+    format!("{}: {{\n{}\n}}", json(name), lines.join(",\n"))
 }
 
 /// Writes a file: a temporary one beside it, then the rename.

@@ -9,7 +9,6 @@ mod run;
 mod situations;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -24,7 +23,8 @@ use serde::{Deserialize, Serialize};
 use crate::judge::{failed, line, name, normal};
 use crate::observe::Tensor;
 use crate::schema::{
-    Answer, Call, Difference, Export, Line, Outcome, Plan, Side, json, no_copies, write,
+    self, Answer, Call, Difference, Export, Line, Outcome, Plan, Side, json, no_copies, table,
+    write,
 };
 use crate::sweep::{lock, plan};
 use crate::{Caller, Error, Settings};
@@ -269,22 +269,7 @@ impl Bite {
     ///
     /// [`Error::Io`], and [`Error::Malformed`], also for another version.
     pub fn read(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let text = fs::read(path).map_err(Error::io(path))?;
-        let malformed = |what: String| Error::Malformed {
-            path: path.to_owned(),
-            what,
-        };
-        let bite: Self =
-            serde_json::from_slice(&text).map_err(|error| malformed(error.to_string()))?;
-        if bite.version == VERSION {
-            Ok(bite)
-        } else {
-            let version = bite.version;
-            Err(malformed(format!(
-                "its version is {version}, this program reads {VERSION}"
-            )))
-        }
+        schema::read(path.as_ref(), VERSION, |bite: &Self| bite.version)
     }
 
     /// Writes a file: a temporary one beside it, then the rename.
@@ -388,14 +373,6 @@ fn export_each(
         .collect();
     let (names, unique): (Vec<_>, Vec<_>) = unique.into_iter().unzip();
     Ok(names.into_iter().zip(export::all(&unique)?).collect())
-}
-
-fn table<T: Serialize>(name: &str, entries: &BTreeMap<String, T>) -> String {
-    let lines: Vec<String> = entries
-        .iter()
-        .map(|(key, value)| format!("{}: {}", json(key), json(value)))
-        .collect();
-    format!("{}: {{\n{}\n}}", json(name), lines.join(",\n"))
 }
 
 fn case_name(situation: &Situation, settings: Settings, caller: Caller) -> String {
