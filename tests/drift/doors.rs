@@ -33,14 +33,14 @@ impl Door {
 /// What must happen at a door.
 #[derive(Clone, Debug)]
 pub enum Expected {
-    /// It fails, with these failures and, if `alone`, no others, and says this.
-    Refused { failures: &'static [Declared], alone: bool, says: Option<&'static str> },
+    /// It fails, with these failures and no others, and says this.
+    Refused { failures: &'static [Declared], says: Option<&'static str> },
     /// It fails on every page: none has this run's mark, and each shows directives as they were written.
     Unproved,
     /// It passes: the fault is one that this door cannot see.
     Passed,
-    /// It fails in the tests of these listings and, if `alone`, of no others.
-    TestsFail { listings: Vec<&'static str>, alone: bool },
+    /// It fails in the tests of these listings and of no others.
+    TestsFail(Vec<&'static str>),
 }
 
 impl Expected {
@@ -108,16 +108,15 @@ pub fn send(tree: &Tree, planted: &Planted, door: Door, expected: &Expected) -> 
             }
             Err(format!("every page must be found unproved, and nothing else\n{}", ran.last_words()))
         }
-        Expected::TestsFail { listings, alone } => {
+        Expected::TestsFail(listings) => {
             let expected: BTreeSet<String> = listings.iter().map(|listing| (*listing).to_owned()).collect();
             let failed = failed_tests(&ran.text);
-            let as_declared = if *alone { failed == expected } else { failed.is_superset(&expected) };
-            if !ran.passed && as_declared {
+            if !ran.passed && failed == expected {
                 return Ok(());
             }
             Err(format!("the tests of {expected:?} must fail, those of {failed:?} did\n{}", ran.last_words()))
         }
-        Expected::Refused { failures, alone, says } => {
+        Expected::Refused { failures, says } => {
             let declared = failures
                 .iter()
                 .map(|(kind, id, file, at)| {
@@ -129,7 +128,7 @@ pub fn send(tree: &Tree, planted: &Planted, door: Door, expected: &Expected) -> 
             for (kind, id, file, line) in declared.difference(&ran.failures) {
                 wrong.push(format!("not reported:  {file}:{line}: {kind} `{id}`"));
             }
-            for (kind, id, file, line) in ran.failures.difference(&declared).filter(|_| *alone) {
+            for (kind, id, file, line) in ran.failures.difference(&declared) {
                 wrong.push(format!("not declared:  {file}:{line}: {kind} `{id}`"));
             }
             if ran.passed {

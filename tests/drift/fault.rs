@@ -153,7 +153,7 @@ impl Fault {
         let refused = if self.unproved {
             Expected::Unproved
         } else {
-            Expected::Refused { failures: self.failures, alone: self.is_alone(), says: self.says }
+            Expected::Refused { failures: self.failures, says: self.says }
         };
         let plain = match self.plain {
             Plain::Same => refused.clone(),
@@ -162,15 +162,9 @@ impl Fault {
         let mut doors = vec![(Door::Build, refused), (Door::Plain, plain)];
         let listings = self.listings();
         if !listings.is_empty() {
-            doors.push((Door::Test, Expected::TestsFail { listings, alone: self.is_alone() }));
+            doors.push((Door::Test, Expected::TestsFail(listings)));
         }
         doors
-    }
-
-    /// Whether nothing else may be reported. Changed behaviour breaks what every listing shows of it: a row names what
-    /// must be among that, and not what each later listing adds.
-    fn is_alone(&self) -> bool {
-        matches!(self.area, Area::Guidance | Area::Build)
     }
 
     /// The listings whose own tests must fail.

@@ -1,8 +1,7 @@
 //! Planted drift: does the book's gate notice?
 //!
 //! A copy of the repository (`target/drift/tree`) passes; then faults are planted in it, one at a time, and each must
-//! cause the failures that its row of [`table`] declares: rule, id, file and line, and, unless it changes behaviour, no
-//! other. A fault goes
+//! cause exactly the failures that its row of [`table`] declares: rule, id, file and line, and no other. A fault goes
 //! through the commands that a person would use ([`doors`]): `cargo xtask build` always, plain `mdbook build` too, and
 //! plain `cargo test --package listings` where a listing itself must notice. A build takes over the runs of the unchanged
 //! copy (`$GUIDE_RUNS`) where the fault is in nothing that a listing is made of or reads. Last, every listing is run on the programs
