@@ -335,9 +335,7 @@ fn ended(execution: &Execution) -> String {
         } => {
             let text = match (code, exception) {
                 (Some(code), _) => format!("`{code}`"),
-                (None, Some(exception)) => {
-                    format!("`{}`", exception.lines().next().unwrap_or_default())
-                }
+                (None, Some(exception)) => proof::code(exception),
                 (None, None) => "an error".to_owned(),
             };
             match log.iter().find(|line| line.origin == Runtime) {
@@ -352,7 +350,7 @@ fn ended(execution: &Execution) -> String {
                         "the delegate is given a null pointer for its output; our stand-in answers {text}"
                     )
                 }
-                Some(line) => format!("{text}: `{}`", line.text),
+                Some(line) => format!("{text}: {}", proof::code(&line.text)),
                 None => text,
             }
         }

@@ -214,7 +214,7 @@ fn met(matrix: &Matrix, bite: &Bite) {
         vec![
             format!("`{code}`"),
             decimal.map_or_else(String::new, |decimal| decimal.to_string()),
-            format!("`{text}`"),
+            proof::code(&text),
             format!("`{call}`"),
             origin.to_owned(),
             times.to_string(),
@@ -296,7 +296,7 @@ fn by_caller(matrix: &Matrix) {
             })
         };
         vec![
-            format!("`{text}`"),
+            proof::code(&text),
             cell(Caller::Cpp),
             cell(Caller::PythonRuntime),
             cell(Caller::PythonLoad),

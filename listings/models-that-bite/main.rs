@@ -352,7 +352,10 @@ fn words(answer: &Answer<Vec<Step>>, export: Option<&Export>) -> String {
     match answer {
         Answer::NotExported => match export {
             Some(Export::Refused { kind, message }) => {
-                format!("no program: `{kind}: {}`", one_line(message))
+                format!(
+                    "no program: {}",
+                    proof::code(&format!("{kind}: {message}"))
+                )
             }
             _ => "no program".to_owned(),
         },
@@ -406,7 +409,7 @@ fn step_in_words(step: &Step) -> String {
             // What a reader meets too: not the words of our stand-in.
             let line = log.iter().find(|line| line.origin != StandIn);
             let text = line.map_or(String::new(), |line| {
-                format!(": `{}`", one_line(&line.text))
+                format!(": {}", proof::code(&line.text))
             });
             match step.origin {
                 StandIn => format!("our stand-in answers `{code}`{when}{text}"),
@@ -435,13 +438,4 @@ fn places(outputs: &[Produced]) -> String {
         true => String::new(),
         false => format!(" ({})", places.join("; ")),
     }
-}
-
-/// A text as a cell can hold it.
-fn one_line(text: &str) -> String {
-    text.lines()
-        .next()
-        .unwrap_or_default()
-        .replace('`', "'")
-        .replace('|', "\\|")
 }

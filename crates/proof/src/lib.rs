@@ -228,6 +228,27 @@ pub fn table(origin: Origin, id: &str, header: &[&str], rows: Vec<Vec<String>>) 
     );
 }
 
+/// The first line of a text as code for a table's cell: letter by letter, also where it holds backticks.
+///
+/// ```
+/// assert_eq!(proof::code("0x2"), "`0x2`");
+/// assert_eq!(proof::code("method `forward`\nmore"), "`` method `forward` ``");
+/// ```
+#[must_use]
+pub fn code(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let longest = line
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    if longest == 0 {
+        return format!("`{line}`");
+    }
+    let fence = "`".repeat(longest + 1);
+    format!("{fence} {line} {fence}")
+}
+
 /// Records a text that stands in a source which this run does not run: a message of the CUDA delegate. A page shows it
 /// with `file` and `commit`, and does not count it as proved.
 ///
