@@ -3,9 +3,10 @@
 //! A copy of the repository (`target/drift/tree`) passes; then faults are planted in it, one at a time, and each must
 //! cause exactly the failures that its row of [`table`] declares: rule, id, file and line, and no other. A fault goes
 //! through the commands that a person would use ([`doors`]): `cargo xtask build` always, plain `mdbook build` too, and
-//! plain `cargo test --package listings` where a listing itself must notice. A build takes over the runs of the unchanged
-//! copy (`$GUIDE_RUNS`) where the fault is in nothing that a listing is made of or reads. Last, every listing is run on the programs
-//! of every other one ([`exchange`]).
+//! plain `cargo test --package listings` where a listing itself must notice. A build takes over the runs of an earlier one
+//! (`$GUIDE_RUNS`) where nothing that a listing is made of or reads has changed since: those of the unchanged copy where
+//! the fault is on a page, and `cargo xtask build`'s in `mdbook build`. Last, every listing is run on the programs of every
+//! other one ([`exchange`]).
 //!
 //! ```text
 //! cargo test -p tests --test drift                     everything; compares tests/drift.txt, which pages quote
@@ -116,10 +117,12 @@ fn try_fault(tree: &mut Tree, fault: &Fault) -> (Vec<String>, Vec<String>) {
         Err(error) => wrong.push(error),
         Ok(planted) => {
             for (door, expected) in fault.doors() {
-                doors.push(format!("{}{}", door.name(), if expected.is_refusal() { "" } else { " (lets it pass)" }));
+                let start = Instant::now();
                 if let Err(error) = doors::send(tree, &planted, door, &expected) {
                     wrong.push(format!("{}: {error}", door.name()));
                 }
+                let lets_it_pass = if expected.is_refusal() { "" } else { " (lets it pass)" };
+                doors.push(format!("{}{lets_it_pass} {:.1} s", door.name(), start.elapsed().as_secs_f32()));
             }
         }
     }

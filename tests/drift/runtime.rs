@@ -4,19 +4,18 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Makes the folder `to`: links to all libraries of the wheel, and a copy of `libexecutorch.so` in which `from`, which is
-/// there exactly once, is `by`. The lengths must be equal, since nothing may move in the file.
-pub fn patched(repository: &Path, to: &Path, from: &str, by: &str) -> Result<PathBuf, String> {
+/// Makes a folder in `inside`: links to all libraries of the wheel, and a copy of `libexecutorch.so` in which `from`, which
+/// is there exactly once, is `by`. The lengths must be equal, since nothing may move in the file.
+///
+/// No two have the same name: by its path a build knows whether the runs of an earlier one are its own.
+pub fn patched(repository: &Path, inside: &Path, from: &str, by: &str) -> Result<PathBuf, String> {
     const LIBRARY: &str = "libexecutorch.so";
     let lib = repository.join(".venv/executorch/lib");
-    let fails = |error: std::io::Error| format!("cannot make {}: {error}", to.display());
+    let fails = |error: std::io::Error| format!("cannot copy the runtime to {}: {error}", inside.display());
     if from.len() != by.len() || from == by {
         return Err(format!("a text of the runtime must become another one of its length: {from:?}, {by:?}"));
     }
-    if to.exists() {
-        fs::remove_dir_all(to).map_err(fails)?;
-    }
-    fs::create_dir_all(to).map_err(fails)?;
+    let to = tempfile::Builder::new().prefix("runtime").tempdir_in(inside).map_err(fails)?.keep();
     for entry in fs::read_dir(&lib).map_err(fails)? {
         let path = entry.map_err(fails)?.path();
         let name = path.file_name().unwrap_or_default();
@@ -32,5 +31,5 @@ pub fn patched(repository: &Path, to: &Path, from: &str, by: &str) -> Result<Pat
     };
     bytes[place..place + by.len()].copy_from_slice(by.as_bytes());
     fs::write(to.join(LIBRARY), bytes).map_err(fails)?;
-    Ok(to.to_owned())
+    Ok(to)
 }

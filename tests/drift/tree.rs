@@ -78,6 +78,7 @@ impl Tree {
         lock.try_lock().map_err(|_| format!("another run of this test is using {}", folder.display()))?;
         let temporary = TempDir::new().map_err(|error| format!("no temporary folder: {error}"))?;
         let tree = Self { repository, folder, root, before: BTreeMap::new(), run_record: None, temporary, _lock: lock };
+        fs::create_dir(tree.runs()).map_err(|error| format!("{}: {error}", tree.runs().display()))?;
         let files = tree.files()?;
         tree.copy(&files).map_err(|error| format!("cannot copy the repository to {}: {error}", tree.root.display()))?;
         tree.link_tools().map_err(|error| format!("{}/.venv: {error}", tree.root.display()))?;
@@ -192,6 +193,11 @@ impl Tree {
         self.repository.join("target/exports")
     }
 
+    /// The runs that a further build may take over.
+    fn runs(&self) -> PathBuf {
+        self.temporary.path().join("runs")
+    }
+
     /// What every command in the tree is started with.
     pub fn environment(&self, command: &mut Command) {
         // What cargo sets for this program, and settings of ours that change what a build does, are not for others.
@@ -214,7 +220,7 @@ impl Tree {
         command
             .env("GUIDE_CACHE", self.cache())
             .env("GUIDE_PYTHON_HOST", self.temporary.path())
-            .env("GUIDE_RUNS", self.temporary.path().join("runs.json"))
+            .env("GUIDE_RUNS", self.runs())
             // A busy machine is no fault.
             .env("GUIDE_LISTING_TIMEOUT", "600")
             // As the repository's own `.cargo/config.toml` has them: what was compiled with them stays fresh.
@@ -265,7 +271,7 @@ impl Tree {
                     planted.variables.push(("GUIDE_EXPORT_PLANT", path.into()));
                 }
                 Plant::Runtime { from, to } => {
-                    let folder = runtime::patched(&self.repository, &self.folder.join("runtime"), from, to)?;
+                    let folder = runtime::patched(&self.repository, self.temporary.path(), from, to)?;
                     planted.variables.push(("GUIDE_RUNTIME_LIB", folder.into()));
                 }
                 Plant::Device { fault } => {

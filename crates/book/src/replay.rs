@@ -2,7 +2,8 @@
 //!
 //! Nobody else sets `$GUIDE_RUNS`; a build runs every listing. What is kept is taken over only while everything that a
 //! listing is made of or reads is what it was, byte for byte: then the comparison of pages and expectations, which is what
-//! the planted fault is for, is the same as after running all again.
+//! the planted fault is for, is the same as after running all again. So a fault that changes what runs is run once, and
+//! every further way to build the book judges those runs.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,13 +12,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::fingerprint::hex;
 use crate::runner::{FEATURES_VARIABLE, Run, Runner};
 
-/// The file of the runs: made by the first build, and never again.
+/// The folder of the runs: a file for each state of what they are made of.
 const VARIABLE: &str = "GUIDE_RUNS";
 
 /// What the listings are made of, and what of the workspace they read. Their expected outputs are none of it.
@@ -26,19 +26,12 @@ const SOURCES: &[&str] = &[".cargo", "Cargo.lock", "Cargo.toml", "crates", "list
 /// The runs of an earlier build, or the place for them.
 pub(crate) struct Replay {
     file: PathBuf,
-    key: String,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Kept<Runs> {
-    key: String,
-    runs: Runs,
 }
 
 impl Replay {
     /// None unless it is asked for, and when something cannot be read: then everything is run.
     pub(crate) fn asked(runner: &Runner) -> Option<Self> {
-        let file = PathBuf::from(env::var_os(VARIABLE)?);
+        let folder = PathBuf::from(env::var_os(VARIABLE)?);
         let mut hash = Sha256::new();
         for source in SOURCES {
             add(&mut hash, &runner.root().join(source)).ok()?;
@@ -48,19 +41,19 @@ impl Replay {
         let key = runner
             .circumstances(&[OsStr::new(&sources), &features])
             .ok()?;
-        Some(Self { file, key })
+        Some(Self {
+            file: folder.join(key).with_extension("json"),
+        })
     }
 
     /// All runs, if they may be taken over.
     pub(crate) fn runs(&self) -> Option<BTreeMap<String, Run>> {
-        let kept: Kept<_> = serde_json::from_slice(&fs::read(&self.file).ok()?).ok()?;
-        (kept.key == self.key).then_some(kept.runs)
+        serde_json::from_slice(&fs::read(&self.file).ok()?).ok()
     }
 
-    /// Keeps them, unless there are some. What cannot be kept is run again.
+    /// Keeps them. What cannot be kept is run again.
     pub(crate) fn keep(&self, runs: &BTreeMap<String, &Run>) {
-        let key = self.key.clone();
-        if let (false, Ok(text)) = (self.file.exists(), serde_json::to_vec(&Kept { key, runs })) {
+        if let Ok(text) = serde_json::to_vec(runs) {
             let unfinished = self.file.with_extension("new");
             let _ = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, &self.file));
         }

@@ -1140,20 +1140,25 @@ fn two_builds_of_the_same_sources_are_the_same() {
 fn runs_are_taken_over_only_while_nothing_that_runs_has_changed() {
     let sample = Sample::new();
     let folder = tempfile::tempdir().unwrap();
-    let runs = folder.path().join("runs.json");
-    let found = || sample.build_with(&[("GUIDE_RUNS", &runs)]).1;
+    let runs = folder.path();
+    let found = || sample.build_with(&[("GUIDE_RUNS", runs)]).1;
     let differs = [(Kind::OutputDiffers, "adds", "listings/adds/output.txt", 2)];
     // The first build shortens the copied lock file.
     assert_eq!(sample.build().1, []);
     assert_eq!(found(), []);
     // Another output than any run would give, to see whether it is taken.
-    let kept = fs::read_to_string(&runs).unwrap();
-    fs::write(&runs, kept.replace("sum: 3\\n", "sum: 9\\n")).unwrap();
+    let kept = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(&kept).unwrap();
+    fs::write(&kept, text.replace("sum: 3\\n", "sum: 9\\n")).unwrap();
     assert_eq!(found(), sample::sorted(&differs));
     sample.replace("listings/adds/output.txt", "sum: 3", "sum: 9");
     assert_eq!(found(), []);
     sample.replace("listings/adds/main.rs", "//! Adds", "//! It adds");
     assert_eq!(found(), sample::sorted(&differs), "the listing was not run");
+    // What ran is taken over in its turn.
+    assert_eq!(fs::read_dir(runs).unwrap().count(), 2);
+    assert_eq!(found(), sample::sorted(&differs));
+    assert_eq!(fs::read_dir(runs).unwrap().count(), 2);
 }
 
 #[test]
