@@ -10,7 +10,8 @@ use crate::fault::{Fault, Plant};
 use crate::tree::Tree;
 
 /// The listings that ask for programs by their settings, which only they know.
-const ASK_BY_SETTINGS: [&str; 2] = ["choose-a-recipe", "behaviour"];
+const ASK_BY_SETTINGS: [&str; 5] =
+    ["behaviour", "choose-a-recipe", "configuration", "load-the-weights", "mixed-models"];
 
 /// The exports that are under way. Only speed depends on it: what is not in the cache is exported by the fault's own build.
 pub struct Warm {

@@ -46,6 +46,10 @@ fn main() -> ExitCode {
         ["export", "--out", file] => Matrix::export_all()
             .and_then(|matrix| matrix.write(file))
             .map(|()| true),
+        // For `cargo xtask bench`.
+        ["export", "--each", "--out", file] => Matrix::export_each()
+            .and_then(|matrix| matrix.write(file))
+            .map(|()| true),
         ["bite", "export", "--out", file] => Bite::export()
             .and_then(|bite| bite.write(file))
             .map(|()| true),

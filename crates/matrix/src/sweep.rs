@@ -23,6 +23,9 @@ pub struct Sweep<'a> {
     pub progress: &'a (dyn Fn(Caller, usize, usize) + Sync),
 }
 
+/// Gives programs in the order of the requests.
+type Exporter = fn(&[Request]) -> Result<Vec<Result<Exported, export::Error>>, export::Error>;
+
 /// A program that there is.
 struct Ready {
     exported: Exported,
@@ -40,7 +43,7 @@ impl Sweep<'_> {
         let keys: Vec<Key> = Key::all().filter(|key| (self.of_interest)(key)).collect();
         let folder = tempfile::tempdir().map_err(Error::io(std::env::temp_dir()))?;
         let mut matrix = Matrix::new(export::executorch()?);
-        let programs = programs(&keys, folder.path(), &mut matrix)?;
+        let programs = programs(&keys, folder.path(), &mut matrix, export::all)?;
 
         let mut cases = Vec::new();
         for key in &keys {
@@ -155,10 +158,27 @@ impl Matrix {
     ///
     /// When Python cannot export at all.
     pub fn export_all() -> Result<Self, Error> {
+        Self::exported_by(export::all)
+    }
+
+    /// The same with a Python process for each: what `cargo xtask bench` compares it with.
+    ///
+    /// # Errors
+    ///
+    /// When Python cannot export at all.
+    pub fn export_each() -> Result<Self, Error> {
+        Self::exported_by(|requests| {
+            let each = requests.chunks(1).map(export::all);
+            let each: Vec<_> = each.collect::<Result<_, _>>()?;
+            Ok(each.into_iter().flatten().collect())
+        })
+    }
+
+    fn exported_by(exporter: Exporter) -> Result<Self, Error> {
         let keys: Vec<Key> = Key::all().collect();
         let folder = tempfile::tempdir().map_err(Error::io(std::env::temp_dir()))?;
         let mut matrix = Self::new(export::executorch()?);
-        programs(&keys, folder.path(), &mut matrix)?;
+        programs(&keys, folder.path(), &mut matrix, exporter)?;
         Ok(matrix)
     }
 }
@@ -192,6 +212,7 @@ fn programs(
     keys: &[Key],
     folder: &Path,
     matrix: &mut Matrix,
+    exporter: Exporter,
 ) -> Result<BTreeMap<(Program, Settings), Ready>, Error> {
     let mut wanted: Vec<(Program, Settings)> =
         keys.iter().map(|key| (key.program, key.settings)).collect();
@@ -203,7 +224,7 @@ fn programs(
         .map(|(program, settings)| program.request(*settings))
         .collect();
     let mut ready = BTreeMap::new();
-    for ((program, settings), exported) in wanted.into_iter().zip(export::all(&requests)?) {
+    for ((program, settings), exported) in wanted.into_iter().zip(exporter(&requests)?) {
         let entry = match exported {
             Err(export::Error::Python { kind, message, .. }) => Export::Refused { kind, message },
             Err(error) => return Err(error.into()),
