@@ -53,6 +53,7 @@ listings! {
     stand_in: "stand-in",
     upstream_exporters: "upstream-exporters",
     what_is_not_checked: "what-is-not-checked",
+    when_a_result_is_ready: "when-a-result-is-ready",
     where_published_guidance_differs: "where-published-guidance-differs",
     who_owns_the_memory: "who-owns-the-memory",
 }
