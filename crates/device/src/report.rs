@@ -38,13 +38,12 @@ static LAST: Mutex<Option<Counters>> = Mutex::new(None);
 impl Device {
     /// What happened since the last call, or since the start. Empties the log, as [`take_log`](Self::take_log) does.
     pub fn report(&self) -> Report {
-        let now = self.counters();
-        let before = LAST
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .replace(now)
-            .unwrap_or_default();
-        let done = now.since(&before);
+        let done = {
+            // The counters are read under the lock: of two threads none may leave behind what is older.
+            let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+            let now = self.counters();
+            now.since(&last.replace(now).unwrap_or_default())
+        };
         let seen = if done.executions > 0 {
             self.last_call()
                 .iter()

@@ -1355,6 +1355,35 @@ fn a_report_says_what_happened_since_the_last_one() {
     });
 }
 
+#[test]
+fn reports_of_four_threads_say_everything_once() {
+    isolated(|| {
+        let gpu = device::install().unwrap();
+        let program = add("h0d0_i0o1");
+        let sum = Sum::of(&program.eager);
+        let before = gpu.counters();
+        let counted = std::thread::scope(|scope| {
+            let threads = [(); 4].map(|()| {
+                scope.spawn(|| {
+                    let mut module = load(&program);
+                    let inputs =
+                        [&sum.a, &sum.b].map(|values| TensorRef::host(values, &SIZES).unwrap());
+                    let mut counted = 0;
+                    for _ in 0..10_000 {
+                        module.forward(&inputs).unwrap();
+                        counted += gpu.report().h2d.calls;
+                    }
+                    counted
+                })
+            });
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let done = gpu.counters().since(&before);
+        assert_eq!(done.h2d.calls, 2 * 4 * 10_000);
+        assert_eq!(counted.iter().sum::<u64>(), done.h2d.calls);
+    });
+}
+
 /// What `include/guide_device.h` declares.
 mod c {
     use std::ffi::{c_char, c_void};
