@@ -1,4 +1,4 @@
-//! `bench`: what a build costs, and what reading a program does.
+//! `bench`: what a build costs, what reading a program does, and what measuring the matrix does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -41,22 +41,79 @@ const WAYS: [(Way, &str); 5] = [
 pub fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure> {
     let runs = match arguments {
         [] => Some(RUNS),
-        [text] => text.parse().ok().filter(|runs| (1..=100).contains(runs)),
-        _ => None,
+        [word] if word == "sweep" => None,
+        [number] if let Ok(runs @ 1..=100) = number.parse() => Some(runs),
+        _ => {
+            return Err(Failure::environment(
+                "`cargo xtask bench` takes one word at most: a number from 1 to 100, or `sweep`",
+            ));
+        }
     };
-    let runs = runs.ok_or_else(|| {
-        Failure::environment("`cargo xtask bench` takes one number at most, from 1 to 100")
-    })?;
     let guide_book = setup::ensure(workspace)?;
     let work = workspace.book.join(".book");
     let lock = exclusive(&work.join("lock"), "building the book")?;
     let group = Group::holding(&lock, &workspace.root)?;
+    let Some(runs) = runs else {
+        return sweep(workspace, &group);
+    };
     let bench = Bench::prepare(workspace, &group, &guide_book)?;
     let times = bench.times(runs);
     bench.clean()?;
     report(&times?);
     println!();
     reading(workspace, &group, runs)
+}
+
+/// What measuring the matrix costs, once: an export takes seconds, and there are as many as configurations and programs.
+fn sweep(workspace: &Workspace, group: &Group) -> Result<(), Failure> {
+    let folder = workspace.book.join(".book/bench");
+    remove(&folder)?;
+    let progress = Progress::start();
+    let task = progress.task("bench", "compiles the sweep");
+    let matrix = |arguments: &[&str]| {
+        let mut matrix = group.cargo();
+        matrix
+            .args(["run", "--quiet", "--package", "matrix", "--"])
+            .args(arguments)
+            .current_dir(&workspace.root);
+        matrix
+    };
+    run_quietly(&mut matrix(&["--help"]), &task)?;
+    let measured = |name: &str, arguments: &[&str]| {
+        task.says(name);
+        let mut command = matrix(arguments);
+        // Nothing exported yet.
+        command.env("GUIDE_CACHE", folder.join("cache"));
+        command.args(["--out"]).arg(folder.join("matrix.json"));
+        fs::create_dir_all(&folder).map_err(|error| failed("make the folder", &folder, &error))?;
+        let start = Instant::now();
+        run_quietly(&mut command, &task)?;
+        let time = start.elapsed();
+        remove(&folder)?;
+        Ok::<_, Failure>((name.to_owned(), time))
+    };
+    let times = [
+        measured("the whole sweep: exports and cases", &["measure"])?,
+        measured("its exports, one Python process", &["export"])?,
+        measured(
+            "its exports, a Python process for each",
+            &["export", "--each"],
+        )?,
+    ];
+    task.done();
+    for (name, time) in &times {
+        println!("{name:<46} {:>11}", elapsed(*time));
+    }
+    let [whole, together, apart] = times.map(|(_, time)| time.as_secs_f64());
+    println!(
+        "\none Python process for all exports is {:.1} times as fast as one for each",
+        apart / together
+    );
+    println!(
+        "the sweep is {:.1} times as fast as it would be with one for each",
+        (whole - together + apart) / whole
+    );
+    Ok(())
 }
 
 /// What reading a program costs: a program of its own, which may link what this one may not.

@@ -72,7 +72,7 @@ fn a_wrong_argument_is_one_line_and_status_2() {
         (&["test", "clipy"], "did you mean `clippy`"),
         (&["setup", "now"], "takes no argument `now`"),
         (&["serve", "--port"], "takes no argument but `--no-open`"),
-        (&["bench", "none"], "one number at most"),
+        (&["bench", "none"], "one word at most"),
     ] {
         let arguments: Vec<_> = arguments
             .iter()
