@@ -43,7 +43,10 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
         gpu.synchronize()?;
         let sizes = outputs[0].as_tensor().sizes().to_vec();
         let result = gpu.read(address(&outputs[0]), rows * 8)?;
-        println!("{rows} rows: a result of {sizes:?}");
+        println!(
+            "{rows} rows: a result of {sizes:?}, its last value {}",
+            result[rows * 8 - 1]
+        );
         // ANCHOR_END: rows
         right &=
             sizes == [rows as i32, COLUMNS as i32] && result == values(rows, 3.0);

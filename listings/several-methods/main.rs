@@ -57,6 +57,7 @@ fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     let outputs = decoder.execute("decode", &state)?;
     let result = host_values(&outputs[0]);
     // ANCHOR_END: call
+    println!("result: {:.3?} …", &result[..3]);
     let done = gpu.counters().since(&before);
     let squares = |a: &[f32], b: &[f32]| -> Vec<f32> {
         a.iter().zip(b).map(|(a, b)| (a + b) * (a + b)).collect()
