@@ -253,6 +253,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
             (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
             (K::ClaimFails, "pte.diff", SHOW_MAIN, Call("pte.diff")),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -264,6 +265,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "planned-output", PLANNED_MAIN, Line(1)),
             (K::ClaimFails, "check.exit-codes", CHECK_MAIN, Call("check.exit-codes")),
             (K::OutputDiffers, "pte-show", SHOW_OUTPUT, Text("model.pte: 1 method, 1488 B of file, 1256 B of program")),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -279,6 +281,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ExportFails, "planned-output/planned_output", PLANNED_EXPORT, Line(1)),
             (K::OutcomeDiffers, "check-a-pte", CHECK_MAIN, Line(1)),
             (K::OutcomeDiffers, "pte-show", SHOW_MAIN, Line(1)),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     // Outputs and listings.
@@ -736,6 +739,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "load-the-weights", "listings/load-the-weights/main.rs", Line(1)),
             (K::OutcomeDiffers, "mixed-models", "listings/mixed-models/main.rs", Line(1)),
             (K::OutcomeDiffers, "several-methods", "listings/several-methods/main.rs", Line(1)),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -831,6 +835,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "load-the-weights", "listings/load-the-weights/main.rs", Line(1)),
             (K::OutcomeDiffers, "mixed-models", "listings/mixed-models/main.rs", Line(1)),
             (K::OutcomeDiffers, "several-methods", "listings/several-methods/main.rs", Line(1)),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -887,6 +892,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "load-the-weights", "listings/load-the-weights/main.rs", Line(1)),
             (K::OutcomeDiffers, "mixed-models", "listings/mixed-models/main.rs", Line(1)),
             (K::OutcomeDiffers, "several-methods", "listings/several-methods/main.rs", Line(1)),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -1089,6 +1095,7 @@ pub const FAULTS: &[Fault] = &[
                 "listings/see-the-reason/output.py.txt",
                 Text("exception: Failed to allocate 768 bytes for buffer 1 on "),
             ),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -1124,6 +1131,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "configuration", "listings/configuration/main.rs", Line(1)),
             (K::OutcomeDiffers, "models-that-bite", "listings/models-that-bite/main.rs", Line(1)),
             (K::OutcomeDiffers, "what-is-not-checked", "listings/what-is-not-checked/main.rs", Line(1)),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     // The runtime.
@@ -1262,6 +1270,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "own.answer", "listings/hand-over-your-own-memory/main.rs", Call("own.answer")),
             (K::ClaimFails, "to-host.ready", "listings/device-in-host-out/main.rs", Call("to-host.ready")),
             (K::ClaimFails, "weights.answer", "listings/load-the-weights/main.rs", Call("weights.answer")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1305,6 +1314,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "own.answer", "listings/hand-over-your-own-memory/main.rs", Call("own.answer")),
             (K::ClaimFails, "to-host.ready", "listings/device-in-host-out/main.rs", Call("to-host.ready")),
             (K::ClaimFails, "weights.answer", "listings/load-the-weights/main.rs", Call("weights.answer")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1348,6 +1358,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "own.answer", "listings/hand-over-your-own-memory/main.rs", Call("own.answer")),
             (K::ClaimFails, "to-host.ready", "listings/device-in-host-out/main.rs", Call("to-host.ready")),
             (K::ClaimFails, "weights.answer", "listings/load-the-weights/main.rs", Call("weights.answer")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1367,6 +1378,7 @@ pub const FAULTS: &[Fault] = &[
                 Call("methods.synchronise-between"),
             ),
             (K::ClaimFails, "mixed.race", "listings/mixed-models/main.rs", Call("mixed.race")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1401,6 +1413,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "methods.answer", "listings/several-methods/main.rs", Call("methods.answer")),
             (K::ClaimFails, "mixed.output-two-users", "listings/mixed-models/main.rs", Call("mixed.output-two-users")),
             (K::ClaimFails, "to-host.ready", "listings/device-in-host-out/main.rs", Call("to-host.ready")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1535,6 +1548,7 @@ pub const FAULTS: &[Fault] = &[
             (K::OutcomeDiffers, "load-the-weights", "listings/load-the-weights/main.rs", Line(1)),
             (K::OutcomeDiffers, "mixed-models", "listings/mixed-models/main.rs", Line(1)),
             (K::OutcomeDiffers, "several-methods", "listings/several-methods/main.rs", Line(1)),
+            (K::OutcomeDiffers, "when-a-result-is-ready", "listings/when-a-result-is-ready/main.rs", Line(1)),
         ],
     ),
     fault(
@@ -1599,6 +1613,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "planned-output.queued", PLANNED_MAIN, Call("planned-output.queued")),
             (K::FactDiffers, "stand-in.early", STAYS, Text("stand-in.early")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a second result, read before the synchronise")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
@@ -1609,6 +1624,7 @@ pub const FAULTS: &[Fault] = &[
         &[
             (K::FactDiffers, "stand-in.early", STAYS, Text("stand-in.early")),
             (K::OutputDiffers, "stand-in", STAND_IN_OUTPUT, Text("a second result, read before the synchronise")),
+            (K::ClaimFails, "ready.answer", "listings/when-a-result-is-ready/main.rs", Call("ready.answer")),
         ],
     ),
     fault(
