@@ -28,6 +28,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     ("proof", &[]),
     ("pte", &[]),
+    ("pte-web", &["pte"]),
     ("reading", &["executorch-device", "export", "pte"]),
     ("snippets", &["executorch-device", "pte"]),
     (

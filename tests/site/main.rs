@@ -6,6 +6,7 @@
 
 mod audit;
 mod browser;
+mod check;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};

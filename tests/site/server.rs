@@ -4,11 +4,13 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 /// Serves one folder until this process ends.
 pub struct Server {
     origin: String,
+    served: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
@@ -21,16 +23,25 @@ impl Server {
             .expect("the listener has an address")
             .port();
         let folder = folder.to_owned();
+        let served = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&served);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let folder = folder.clone();
+                let (folder, log) = (folder.clone(), Arc::clone(&log));
                 // A browser may hang up whenever it likes.
-                thread::spawn(move || answer(&folder, &stream));
+                thread::spawn(move || answer(&folder, &stream, &log));
             }
         });
         Self {
             origin: format!("http://127.0.0.1:{port}"),
+            served,
         }
+    }
+
+    /// What was asked for so far: `GET /index.html`.
+    pub fn served(&self) -> Vec<String> {
+        let served = self.served.lock();
+        served.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where the site is, without a slash at the end.
@@ -44,7 +55,7 @@ impl Server {
     }
 }
 
-fn answer(folder: &Path, stream: &TcpStream) -> std::io::Result<()> {
+fn answer(folder: &Path, stream: &TcpStream, log: &Mutex<Vec<String>>) -> std::io::Result<()> {
     let mut lines = BufReader::new(stream).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     for line in lines {
@@ -52,6 +63,10 @@ fn answer(folder: &Path, stream: &TcpStream) -> std::io::Result<()> {
             break;
         }
     }
+    let asked = request.rsplit_once(' ').map_or("", |(asked, _)| asked);
+    let mut served = log.lock().unwrap_or_else(PoisonError::into_inner);
+    served.push(asked.to_owned());
+    drop(served);
     let path = request.split(' ').nth(1).unwrap_or("/");
     let found =
         file_of(folder, path).and_then(|file| Some((fs::read(&file).ok()?, media_type(&file))));

@@ -46,6 +46,8 @@ mod render;
 mod replay;
 mod runner;
 mod site;
+
+mod web;
 mod workspace;
 
 pub use bless::bless;

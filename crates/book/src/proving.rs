@@ -21,6 +21,7 @@ use crate::provenance::Provenance;
 use crate::python::Host;
 use crate::replay::Replay;
 use crate::runner::{Binaries, Limits, Run, Runner, build, device_library};
+use crate::web;
 use crate::workspace::Workspace;
 
 /// A claim as a run bore it out.
@@ -109,14 +110,19 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
     let mut host = host.transpose()?;
     let mut times = Times::default();
 
-    let ((exports, took), (built, took_to_build)) = thread::scope(|scope| {
+    let ((exports, took), (built, took_to_build), reader) = thread::scope(|scope| {
         let exports = scope.spawn(|| timed(|| exports::make(&exporter, listings.values())));
+        let reader = scope.spawn(|| web::build(workspace));
         let built = timed(|| build_all(workspace, &listings));
         let exports = exports
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        (exports, built)
+        let reader = reader
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        (exports, built, reader)
     });
+    failures.extend(reader.err().into_iter().flatten());
     times.exports = took;
     times.build = took_to_build;
 

@@ -121,7 +121,9 @@ pub(crate) fn device_library(workspace: &Workspace) -> Result<PathBuf, Failures>
     if !members.is_ok_and(|text| text.contains("crates/device-library")) {
         return Ok(PathBuf::new());
     }
-    let mut built = made(workspace, &["--package", "device-library"])?;
+    let mut cargo = cargo_build(workspace, &["--package", "device-library"]);
+    with_features(&mut cargo);
+    let mut built = made(cargo)?;
     Ok(built.remove("guide_device").unwrap_or_default())
 }
 
@@ -133,24 +135,42 @@ pub(crate) fn device_library(workspace: &Workspace) -> Result<PathBuf, Failures>
 ///
 /// What the compiler or cargo said, whole.
 pub fn build(workspace: &Workspace) -> Result<Binaries, Failures> {
-    made(workspace, &["--package", "listings", "--bins"])
+    let mut cargo = cargo_build(workspace, &["--package", "listings", "--bins"]);
+    with_features(&mut cargo);
+    made(cargo)
 }
 
-/// Builds what `selection` selects: its programs and shared libraries, by name.
-fn made(workspace: &Workspace, selection: &[&str]) -> Result<Binaries, Failures> {
+/// `cargo build` of what `selection` selects.
+pub(crate) fn cargo_build(workspace: &Workspace, selection: &[&str]) -> Command {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
-    let mut command = Command::new(&cargo);
+    let mut command = Command::new(cargo);
     command
         .arg("build")
         .args(selection)
+        .current_dir(workspace.root());
+    command
+}
+
+/// With the features that the listings are to have.
+fn with_features(cargo: &mut Command) {
+    if let Some(features) = env::var_os(FEATURES_VARIABLE) {
+        cargo.arg("--features").arg(features);
+    }
+}
+
+/// Builds what `command` builds: its programs and shared libraries, by name.
+///
+/// # Errors
+///
+/// What the compiler or cargo said, whole.
+pub(crate) fn made(mut command: Command) -> Result<Binaries, Failures> {
+    let repeat = command.get_args().map(OsStr::to_string_lossy);
+    let repeat = format!("cargo {}", repeat.collect::<Vec<_>>().join(" "));
+    command
         .arg("--message-format=json")
-        .current_dir(workspace.root())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    if let Some(features) = env::var_os(FEATURES_VARIABLE) {
-        command.arg("--features").arg(features);
-    }
     let failure = |file: &str, line: usize, seen: String| {
         Failure::new(
             Kind::ListingsDoNotCompile,
@@ -160,7 +180,7 @@ fn made(workspace: &Workspace, selection: &[&str]) -> Result<Binaries, Failures>
             "listings that compile",
             seen,
         )
-        .repeated_by(&format!("cargo build {}", selection.join(" ")))
+        .repeated_by(&repeat)
     };
     let started = |error: io::Error| {
         failure(

@@ -7,6 +7,26 @@ use std::path::Path;
 use crate::error::{Error, Found};
 use crate::{DataFile, Limits, Program, ReadAt};
 
+/// Where files are opened by name. The operating system's are [`System`]; a web page brings those that its reader chose.
+pub trait Files {
+    /// Opens a regular file. `None`: what has this name is something else.
+    ///
+    /// # Errors
+    /// Whatever the operating system answers, or what stands in its place.
+    fn open(&self, path: &Path) -> io::Result<Option<Box<dyn ReadAt + '_>>>;
+}
+
+/// The files of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct System;
+
+impl Files for System {
+    fn open(&self, path: &Path) -> io::Result<Option<Box<dyn ReadAt + '_>>> {
+        let file = OpenFile::open(path)?;
+        Ok(file.map(|file| Box::new(file) as Box<dyn ReadAt>))
+    }
+}
+
 /// A regular file, read by position: never mapped, because a mapped file that somebody shortens kills its reader.
 struct OpenFile {
     file: File,
@@ -77,10 +97,17 @@ impl Program {
     /// # Errors
     /// [`Error::File`] with the path and the reason.
     pub fn open_within(path: impl AsRef<Path>, limits: Limits) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let file = OpenFile::open(path).map_err(|error| in_file(path, error))?;
+        Self::open_from(&System, path.as_ref(), limits)
+    }
+
+    /// Reads the program in a file of these.
+    ///
+    /// # Errors
+    /// [`Error::File`] with the path and the reason.
+    pub fn open_from(files: &dyn Files, path: &Path, limits: Limits) -> Result<Self, Error> {
+        let file = files.open(path).map_err(|error| in_file(path, error))?;
         let file = file.ok_or_else(|| in_file(path, Error::NotAProgram(Found::NoFile)))?;
-        Self::read(&file, limits).map_err(|error| in_file(path, error))
+        Self::read(&*file, limits).map_err(|error| in_file(path, error))
     }
 }
 
@@ -90,9 +117,16 @@ impl DataFile {
     /// # Errors
     /// [`Error::File`] with the path and the reason.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        let file = OpenFile::open(path).map_err(|error| in_file(path, error))?;
+        Self::open_from(&System, path.as_ref(), Limits::DEFAULT)
+    }
+
+    /// Reads the table of a data file of these.
+    ///
+    /// # Errors
+    /// [`Error::File`] with the path and the reason.
+    pub fn open_from(files: &dyn Files, path: &Path, limits: Limits) -> Result<Self, Error> {
+        let file = files.open(path).map_err(|error| in_file(path, error))?;
         let file = file.ok_or_else(|| in_file(path, Error::NotData(Found::NoFile)))?;
-        Self::read(&file, Limits::DEFAULT).map_err(|error| in_file(path, error))
+        Self::read(&*file, limits).map_err(|error| in_file(path, error))
     }
 }

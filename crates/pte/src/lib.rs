@@ -48,6 +48,7 @@ pub use data::{DataEntry, DataFile, DataTensor};
 pub use device::{Device, DeviceType};
 pub use dtype::DType;
 pub use error::{Error, Found};
+pub use file::{Files, System};
 pub use header::{ExtendedHeader, Layout, NamedData, Segment};
 pub use source::{Limits, ReadAt};
 pub use spec::{CompileSpec, SpecValue};

@@ -1,11 +1,12 @@
 //! `pte check`.
 
 use crate::lint::{self, Answer, Conditions, Data, Finding, Level, Origin, Part};
-use crate::{DataFile, Method, Program};
+use crate::{DataFile, Files, Limits, Method, Program};
 use annotate_snippets::{
     AnnotationKind, Group, Level as Severity, Origin as Place, Renderer, Snippet,
 };
 use serde::Serialize;
+use std::path::PathBuf;
 
 use super::args::{Check, Format};
 use super::describe::{clean, planned, plural, row, table};
@@ -37,9 +38,9 @@ pub(crate) fn schema() -> String {
     json(&schemars::schema_for!(Checked))
 }
 
-pub(crate) fn run(check: &Check) -> Outcome {
+pub(crate) fn run(check: &Check, system: &dyn Files) -> Outcome {
     let mut outcome = Outcome::new(FINE, String::new());
-    let conditions = match conditions(check) {
+    let conditions = match conditions(check, system) {
         Ok(conditions) => conditions,
         Err(error) => {
             outcome.fail(error);
@@ -48,7 +49,7 @@ pub(crate) fn run(check: &Check) -> Outcome {
     };
     let mut files = Vec::new();
     for path in &check.files {
-        let Input { name, program } = Input::read(path);
+        let Input { name, program } = Input::read(system, path);
         let program = program
             .map_err(|error| error.to_string())
             .and_then(|program| show::only(program, &name, check.method.as_deref()));
@@ -88,10 +89,13 @@ pub(crate) fn run(check: &Check) -> Outcome {
     outcome
 }
 
-fn conditions(check: &Check) -> Result<Conditions, crate::Error> {
+fn conditions(check: &Check, system: &dyn Files) -> Result<Conditions, crate::Error> {
     let data = match &check.data {
         None => Data::Unsaid,
-        Some(files) => Data::Files(files.iter().map(DataFile::open).collect::<Result<_, _>>()?),
+        Some(files) => {
+            let open = |path: &PathBuf| DataFile::open_from(system, path, Limits::DEFAULT);
+            Data::Files(files.iter().map(open).collect::<Result<_, _>>()?)
+        }
     };
     Ok(Conditions {
         caller: check.caller,

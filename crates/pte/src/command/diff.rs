@@ -1,5 +1,6 @@
 //! `pte diff`.
 
+use crate::Files;
 use crate::diff::{self, Change};
 use serde::Serialize;
 
@@ -28,8 +29,8 @@ pub(crate) fn schema() -> String {
     json(&schemars::schema_for!(Changed))
 }
 
-pub(crate) fn run(diff: &Diff) -> Outcome {
-    let (old, new) = (Input::read(&diff.old), Input::read(&diff.new));
+pub(crate) fn run(diff: &Diff, files: &dyn Files) -> Outcome {
+    let (old, new) = (Input::read(files, &diff.old), Input::read(files, &diff.new));
     let (old_program, new_program) = match (old.program, new.program) {
         (Ok(old), Ok(new)) => (old, new),
         (old, new) => {

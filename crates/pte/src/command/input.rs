@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::{Error, Limits, Program};
+use crate::{Error, Files, Limits, Program};
 
 /// A program, or why there is none, with the name that it was asked for by.
 pub(crate) struct Input {
@@ -12,7 +12,7 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    pub(crate) fn read(path: &Path) -> Self {
+    pub(crate) fn read(files: &dyn Files, path: &Path) -> Self {
         if path.as_os_str() == OsStr::new("-") {
             let path = PathBuf::from("standard input");
             let program = Program::from_stream(std::io::stdin().lock(), Limits::DEFAULT);
@@ -27,7 +27,7 @@ impl Input {
         }
         Self {
             name: path.display().to_string(),
-            program: Program::open(path),
+            program: Program::open_from(files, path, Limits::DEFAULT),
         }
     }
 }

@@ -13,6 +13,8 @@ mod show;
 use std::ffi::OsString;
 use std::fmt;
 
+use crate::{Files, System};
+
 /// The version of every JSON document that the command writes. It grows when a field changes its meaning or goes.
 pub const JSON_VERSION: u32 = 1;
 /// Where the guide's pages are, from the root of its site.
@@ -26,7 +28,7 @@ pub const FOUND: u8 = 1;
 pub const FAILED: u8 = 2;
 
 /// What a run of the command answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Outcome {
     /// The exit code: [`FINE`], [`FOUND`] or [`FAILED`].
     pub code: u8,
@@ -61,11 +63,16 @@ impl Outcome {
 /// assert!(outcome.stdout.starts_with("L1 planned-device-input"));
 /// ```
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Outcome {
+    run_on(arguments, &System)
+}
+
+/// The same with files of the caller's.
+pub fn run_on(arguments: impl IntoIterator<Item = OsString>, files: &dyn Files) -> Outcome {
     match args::parse(arguments) {
         Ok(args::Asked::Text(text)) => Outcome::new(FINE, text),
-        Ok(args::Asked::Show(show)) => show::run(&show),
-        Ok(args::Asked::Check(check)) => check::run(&check),
-        Ok(args::Asked::Diff(diff)) => diff::run(&diff),
+        Ok(args::Asked::Show(show)) => show::run(&show, files),
+        Ok(args::Asked::Check(check)) => check::run(&check, files),
+        Ok(args::Asked::Diff(diff)) => diff::run(&diff, files),
         Ok(args::Asked::Explain(rule)) => Outcome::new(FINE, explain::text(rule)),
         Err(error) => {
             let mut outcome = Outcome::new(FAILED, String::new());

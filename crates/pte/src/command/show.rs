@@ -1,7 +1,7 @@
 //! `pte show`.
 
 use crate::lint::{self, Caller, Conditions, Level};
-use crate::{Copied, Method, Program};
+use crate::{Copied, Files, Method, Program};
 use serde::Serialize;
 
 use super::args::Show;
@@ -53,11 +53,11 @@ pub(crate) fn schema() -> String {
     json(&schemars::schema_for!(Shown))
 }
 
-pub(crate) fn run(show: &Show) -> Outcome {
+pub(crate) fn run(show: &Show, system: &dyn Files) -> Outcome {
     let mut outcome = Outcome::new(FINE, String::new());
     let mut files = Vec::new();
     for path in &show.files {
-        let Input { name, program } = Input::read(path);
+        let Input { name, program } = Input::read(system, path);
         let program = program
             .map_err(|error| error.to_string())
             .and_then(|program| only(program, &name, show.method.as_deref()));
