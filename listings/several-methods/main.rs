@@ -21,10 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn prove(gpu: Device) -> Result<(), Box<dyn Error>> {
     // All at once: each request alone would start an exporter.
     let names = export::programs("several-methods")?;
-    let requests: Vec<Request> = names
-        .iter()
-        .map(|name| format!("several-methods/{name}").into())
-        .collect();
+    let requests: Vec<Request> = names.into_iter().map(Into::into).collect();
     export::all(&requests)?;
 
     let program = pte("several-methods/per_method")?;

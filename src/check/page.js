@@ -37,10 +37,15 @@ function ask(questions, files) {
     });
 }
 
-/** What the runtime answers, as one text. */
-function answered({ at, code, text }) {
-    const number = code === null ? '' : ` 0x${code.toString(16).padStart(2, '0')}`;
-    return `${at}${number}: ${text}`;
+/** What the runtime answers and how that is known, as the command writes it. */
+function answered({ at, code, text, origin, runtime }) {
+    const number = code === null ? '' : ` answers 0x${code.toString(16).padStart(2, '0')}`;
+    const known = {
+        runtime: `ExecuTorch ${runtime}, measured`,
+        'cuda-source': `CUDA delegate of ${runtime}, read in its source`,
+        unverified: 'not verified',
+    }[origin];
+    return `${at}${number}${text && `: ${text}`} [${known}]`;
 }
 
 /** Texts without what differs between a log and a message: white space and case. */
@@ -58,7 +63,7 @@ function foretells({ answer }, pasted) {
 function item(finding, mine) {
     const said = [];
     if (finding.answer) {
-        said.push(make('dt', {}, 'The runtime'), make('dd', {}, answered(finding.answer)));
+        said.push(make('dt', {}, 'What you get'), make('dd', {}, answered(finding.answer)));
     }
     if (finding.help) {
         said.push(make('dt', {}, 'The fix'), make('dd', {}, finding.help));

@@ -96,13 +96,30 @@ fn the_form_says_of_every_program_what_the_command_says() {
         );
         let checked = said(&["check", "--json", "--caller", caller], program);
         assert_eq!(text(&mut browser, ".check-json"), checked.stdout);
-        let findings: Value = serde_json::from_str(&checked.stdout).expect("JSON");
-        let findings = findings["files"][0]["findings"]
-            .as_array()
-            .map_or(0, Vec::len);
-        assert!(browser.holds(&format!(
-            "document.querySelectorAll('.check-findings > li').length === {findings}"
-        )));
+        // Each finding as one line of the command: what it says, the answer, the fix.
+        let lines = said(&["check", "--format=github", "--caller", caller], program).stdout;
+        let lines = lines
+            .lines()
+            .map(|line| line.replace('`', "").replace("%25", "%"));
+        let shown = browser.evaluate(
+            "[...document.querySelectorAll('.check-findings > li')].map(item => [
+                item.querySelector('p').textContent.replace(/^[^:]*: /, ''),
+                ...[...item.querySelectorAll('dd')].map(said => said.textContent),
+            ].join('%0A').replaceAll('`', ''))",
+        );
+        let shown = shown.as_array().into_iter().flatten();
+        let shown = shown.map(|text| text.as_str().unwrap_or_default().to_owned());
+        let wanted = lines.map(|line| {
+            let (_, said) = line.rsplit_once("::").unwrap_or_default();
+            let (said, _page) = said.rsplit_once("%0A").unwrap_or_default();
+            said.to_owned()
+        });
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            wanted.collect::<Vec<_>>(),
+            "{}",
+            program.display()
+        );
     }
 }
 
@@ -256,6 +273,10 @@ fn the_form_and_its_answer_are_accessible() {
                 &mut browser,
                 &format!("an answer ({width} px, {})", scheme.name()),
             ));
+            if let Some(folder) = std::env::var_os("GUIDE_PICTURES") {
+                let picture = format!("check {width} {}.png", scheme.name());
+                fs::write(Path::new(&folder).join(picture), browser.picture()).expect("a picture");
+            }
             assert!(
                 browser.holds("document.documentElement.scrollWidth <= innerWidth"),
                 "nothing is wider than {width} px"
@@ -268,9 +289,5 @@ fn the_form_and_its_answer_are_accessible() {
             browser.tab_to("Tab", selector),
             "the keyboard reaches {selector}"
         );
-    }
-    if let Some(folder) = std::env::var_os("GUIDE_PICTURES") {
-        let picture = browser.picture();
-        fs::write(PathBuf::from(folder).join("check.png"), picture).expect("a picture");
     }
 }

@@ -21,6 +21,9 @@ const GCC_INCLUDE: &str = "gcc-include";
 /// What in `.venv` is not the packages': a new installation leaves it.
 pub const KEPT: [&str; 3] = [LOCK_NAME, GCC_INCLUDE, "tools"];
 
+/// What the site's reader of programs is compiled for.
+const WASM: &str = "wasm32-unknown-unknown";
+
 /// What the packages, their downloads and the build take, in GiB.
 const SPACE: u64 = 12;
 
@@ -55,6 +58,14 @@ pub fn ensure(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let found = Prerequisites::look(workspace, doubt.is_some())?;
 
     let progress = Progress::start();
+    if !found.wasm {
+        let task = progress.task(WASM, "Rust's target; downloads");
+        run_quietly(
+            Command::new("rustup").args(["--quiet", "target", "add", WASM]),
+            &task,
+        )?;
+        task.done();
+    }
     std::thread::scope(|scope| {
         // The packages are downloads, mdBook is compilation: side by side they take as long as the longer.
         let packages = doubt
@@ -145,6 +156,8 @@ fn both(first: Result<(), Failure>, second: Result<(), Failure>) -> Result<(), F
 struct Prerequisites {
     python: Option<PathBuf>,
     gcc_include: Option<PathBuf>,
+    /// Whether Rust has the target [`WASM`]; if not, there is rustup to add it.
+    wasm: bool,
 }
 
 impl Prerequisites {
@@ -158,7 +171,13 @@ impl Prerequisites {
             gcc_include: (!gcc_include_is_linked(workspace))
                 .then(|| take(gcc_include()))
                 .flatten(),
+            wasm: has_wasm(),
         };
+        if !found.wasm && ask(Command::new("rustup").arg("--version")).is_none() {
+            lines.push(format!(
+                "Rust's target {WASM} is missing: `rustup target add {WASM}`, or of Debian's Rust `apt-get install libstd-rust-dev-wasm32`"
+            ));
+        }
         if python && let Some(line) = too_little_space(workspace) {
             lines.push(line);
         }
@@ -168,6 +187,12 @@ impl Prerequisites {
             Err(Failure::Environment(lines))
         }
     }
+}
+
+/// Whether Rust's library for WebAssembly is installed.
+fn has_wasm() -> bool {
+    ask(Command::new("rustc").args(["--print", "target-libdir", "--target", WASM]))
+        .is_some_and(|folder| Path::new(&folder).is_dir())
 }
 
 /// g++'s own headers, for bindgen; asked of the compiler that has just shown that it compiles C++17.
