@@ -95,3 +95,36 @@ fn dependencies_flow_one_way() {
     }
     assert!(wrong.is_empty(), "against the flow of data: {wrong:?}");
 }
+
+#[test]
+fn the_notices_name_every_crate_of_the_site_s_module() {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["tree", "--offline", "--package", "pte-web"])
+        .args(["--target", "wasm32-unknown-unknown"])
+        .args(["--edges", "normal,no-proc-macro"])
+        .args(["--prefix", "none", "--format", "{p}"])
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()
+        .expect("cargo tree runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let tree = String::from_utf8(output.stdout).expect("cargo tree is UTF-8");
+    let crates = tree.lines().filter_map(|line| line.split(' ').next());
+    let theirs: BTreeSet<&str> = crates.filter(|name| !name.starts_with("pte")).collect();
+    let (_, list) = include_str!("../THIRD-PARTY.md")
+        .split_once("| crate | licence taken |")
+        .expect("the list of crates");
+    let (list, _) = list.split_once("\n\n").expect("its end");
+    let rows = list.lines().filter_map(|row| row.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.split(['|', '©']).next());
+    let named: BTreeSet<&str> = cells
+        .flat_map(|cell| cell.split(','))
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert_eq!(named, theirs);
+}

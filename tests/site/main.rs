@@ -11,6 +11,7 @@ mod server;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -390,6 +391,27 @@ fn pages_are_whole_without_scripts() {
         "{frame}.querySelectorAll('a').length >= {}",
         pages.len() - 1
     )));
+}
+
+#[test]
+fn everybody_may_read_every_file() {
+    let mut folders = vec![site()];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)
+            .expect("the site can be read")
+            .flatten()
+        {
+            let metadata = entry.metadata().expect("a file or a folder");
+            assert_eq!(metadata.mode() & 0o044, 0o044, "{}", entry.path().display());
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else {
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 60, "{files} files");
 }
 
 /// A fault, the markup that plants it at the end of a page's text, and the kinds of findings that it must cause.

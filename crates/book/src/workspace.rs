@@ -3,6 +3,7 @@
 use std::env;
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::failure::{BUILD, Failure, Failures, Kind};
@@ -128,9 +129,10 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
-    if let Ok(metadata) = fs::metadata(path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
+    // A temporary file is its owner's alone; what is served is for everybody to read.
+    let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
+    let permissions = permissions.unwrap_or_else(|_| fs::Permissions::from_mode(0o644));
+    file.as_file().set_permissions(permissions)?;
     file.persist(path)?;
     Ok(())
 }
