@@ -193,10 +193,10 @@ fn the_reader_is_loaded_at_the_first_file_and_nothing_is_sent() {
     let mut browser = Browser::start();
     browser.set_up(Scheme::Light, 1280);
     browser.open(&server.url(PAGE));
-    let reader = ["/check/worker.js", "/check/pte.wasm"];
+    let reader = ["/scripts/worker.js", "/scripts/pte.wasm"];
     let served = server.served();
     assert!(
-        served.contains(&"GET /check/page.js".to_owned()),
+        served.contains(&"GET /scripts/check.js".to_owned()),
         "{served:?}"
     );
     assert!(
@@ -207,7 +207,7 @@ fn the_reader_is_loaded_at_the_first_file_and_nothing_is_sent() {
     choose(&mut browser, &[&programs()[0]]);
     let mut asked: Vec<String> = server.served().split_off(served.len());
     asked.sort();
-    assert_eq!(asked, ["GET /check/pte.wasm", "GET /check/worker.js"]);
+    assert_eq!(asked, ["GET /scripts/pte.wasm", "GET /scripts/worker.js"]);
     let origin = server.origin();
     let activity = browser.activity();
     let here = |url: &String| url.starts_with(origin) || url.starts_with("data:");

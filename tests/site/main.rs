@@ -7,6 +7,7 @@
 mod audit;
 mod browser;
 mod check;
+mod explorer;
 mod server;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,7 +8,7 @@ use crate::failure::{Failure, Failures, Kind};
 use crate::runner::{cargo_build, made};
 use crate::workspace::{Workspace, write_whole};
 
-/// Where `src/check/pte.wasm` leads.
+/// Where `src/scripts/pte.wasm` leads.
 const FILE: &str = ".book/pte.wasm";
 
 /// Builds it, if its sources changed. With nothing changed this costs what it costs cargo to see that.

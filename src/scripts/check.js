@@ -1,6 +1,8 @@
 // Asks `pte` about the files that a reader drops or chooses, and shows what it says. The command itself runs, as
 // WebAssembly in a worker, which is loaded at the first file.
 
+import { make } from './element.js';
+
 const root = new URL('..', import.meta.url);
 const CALLERS = [
     ['', 'anybody'],
@@ -10,16 +12,6 @@ const CALLERS = [
     ['rust-device', 'Rust, crate executorch-device'],
 ];
 const MARK = { error: '●', warning: '◐', note: '○' };
-
-/** An element with attributes and children. */
-function make(name, attributes = {}, ...children) {
-    const element = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) {
-        element.setAttribute(key, value);
-    }
-    element.append(...children);
-    return element;
-}
 
 let worker;
 /** The outcomes of the command for these arguments, in order. */
