@@ -33,6 +33,7 @@ mod gate;
 mod html;
 mod include;
 mod listing;
+mod llms;
 mod markdown;
 mod normalise;
 mod page;

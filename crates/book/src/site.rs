@@ -10,6 +10,7 @@ use regex::Regex;
 use crate::failure::{Failure, Failures, Kind};
 use crate::html::{Tag, tags};
 use crate::include::normalise;
+use crate::llms;
 use crate::markdown::{DIRECTIVE, has_scheme};
 use crate::pattern::regex;
 use crate::record::{RunRecord, run_mark};
@@ -47,7 +48,7 @@ pub(crate) fn notices(page: &str) -> String {
     )
 }
 
-/// Checks the book in the folder `site` against the record of the last run, and puts `claims.json` and the notices into it.
+/// Checks the book in the folder `site` against the record of the last run, and puts `claims.json`, `llms.txt` and the notices into it.
 ///
 /// # Errors
 ///
@@ -71,17 +72,20 @@ pub fn check(workspace: &Workspace, site: &Path) -> Result<RunRecord, Failures> 
         return Err(Failures::new(checker.failures));
     }
     let claims = serde_json::to_vec_pretty(&record.claims).unwrap_or_default();
-    let file = checker.root.join("claims.json");
-    write_whole(&file, &claims).map_err(|error| {
-        Failure::new(
-            Kind::RunFails,
-            "claims.json",
-            checker.file("claims.json"),
-            1,
-            "a file that can be written",
-            error.to_string(),
-        )
-    })?;
+    let summary = fs::read_to_string(workspace.root().join("src/SUMMARY.md")).unwrap_or_default();
+    let llms = llms::text(&summary, &checker.root);
+    for (name, bytes) in [("claims.json", claims), ("llms.txt", llms.into_bytes())] {
+        write_whole(&checker.root.join(name), &bytes).map_err(|error| {
+            Failure::new(
+                Kind::RunFails,
+                name,
+                checker.file(name),
+                1,
+                "a file that can be written",
+                error.to_string(),
+            )
+        })?;
+    }
     Ok(record)
 }
 
