@@ -1,8 +1,8 @@
 """Runs the listings in Python, each in a process forked from this one: importing ExecuTorch takes seconds.
 
-Reads a program a line and answers how it ended, a line each: both JSON, see `../src/python.rs`. They come from standard
-input, or, if it is given the path of a socket, from whoever connects there, one after the other, until standard input
-ends, since then the process that wanted it is gone.
+Reads programs, several a line, runs as many at once as there are processors, and answers how each ended, a line each as
+it comes: all JSON, see `../src/python.rs`. They come from standard input, or, if it is given the path of a socket, from
+whoever connects there, one after the other, until standard input ends, since then the process that wanted it is gone.
 """
 
 import contextlib
@@ -16,6 +16,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import types
 from collections.abc import Iterable
 from pathlib import Path
@@ -54,31 +55,56 @@ def become(request: dict[str, Any]) -> None:
     sys.argv = [request["program"]]
 
 
-def ended(child: int, seconds: float) -> int | None:
-    """The exit code, or minus the signal; none if it was still running. Whatever it started ends with it."""
-    waiter = os.pidfd_open(child)
-    in_time, _, _ = select.select([waiter], [], [], seconds)
-    os.close(waiter)
+def start(request: dict[str, Any], running: dict[int, tuple[int, int, float]]) -> int:
+    """The process of a program."""
+    child = os.fork()
+    if child == 0:
+        # The others are not its own to end.
+        running.clear()
+        become(request)
+        runpy.run_path(request["program"], run_name="__main__")
+        # Ends as Python ends a program.
+        sys.exit()
+    return child
+
+
+def end(child: int) -> int:
+    """The exit code, or minus the signal. Whatever it started ends with it."""
     try:
         os.killpg(child, signal.SIGKILL)
     except ProcessLookupError:
         # It ended before it had a group.
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status) if in_time else None
+    return os.waitstatus_to_exitcode(status)
 
 
 def answer(requests: Iterable[str], answers: TextIO) -> None:
-    """Runs one program after the other."""
-    for line in requests:
-        request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            become(request)
-            runpy.run_path(request["program"], run_name="__main__")
-            # Ends as Python ends a program.
-            sys.exit()
-        print(json.dumps({"ended": ended(child, request["seconds"])}), file=answers, flush=True)
+    """Runs the programs of one line after those of the other."""
+    # By what shows that it ended: the number, the process, and when it must have.
+    running: dict[int, tuple[int, int, float]] = {}
+    try:
+        for line in requests:
+            waiting = list(enumerate(json.loads(line)))[::-1]
+            while waiting or running:
+                while waiting and len(running) < (os.cpu_count() or 1):
+                    number, request = waiting.pop()
+                    child = start(request, running)
+                    deadline = time.monotonic() + request["seconds"]
+                    running[os.pidfd_open(child)] = (number, child, deadline)
+                first = min(deadline for _, _, deadline in running.values())
+                done, _, _ = select.select(running, [], [], max(0, first - time.monotonic()))
+                for waiter, (number, child, deadline) in list(running.items()):
+                    if waiter in done or time.monotonic() >= deadline:
+                        del running[waiter]
+                        os.close(waiter)
+                        code = end(child)
+                        ended = code if waiter in done else None
+                        print(json.dumps({"number": number, "ended": ended}), file=answers, flush=True)
+    finally:
+        # Who asked is gone, and nobody else would end them.
+        for _, child, _ in running.values():
+            end(child)
 
 
 def listen(path: str) -> None:

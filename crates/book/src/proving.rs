@@ -167,12 +167,10 @@ pub fn prove(workspace: &Workspace, limits: Limits) -> Result<(Proof, Vec<Failur
         }
         thread::scope(|scope| {
             let others = scope.spawn(|| runner.run_all(&work));
-            let mut runs = BTreeMap::new();
-            for (listing, files) in in_python {
-                let Some(host) = &mut host else { continue };
-                let run = host.run(&runner, listing, files, &device);
-                runs.insert(listing.name.clone(), run);
-            }
+            let mut runs = match &mut host {
+                Some(host) => host.run_all(&runner, &in_python, &device),
+                None => BTreeMap::new(),
+            };
             let others = others.join();
             runs.append(&mut others.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             runs
@@ -605,7 +603,9 @@ fn in_python(
         Some(host) => host,
         none => none.insert(Host::start(runner)?),
     };
-    host.run(runner, listing, files, device)
+    let mut run = host.run_all(runner, &[(listing, files)], device);
+    run.remove(&listing.name)
+        .unwrap_or_else(|| Err(without_binary(listing).into()))
 }
 
 /// The text of the `output.txt` that this run would be expected to give again.

@@ -1,5 +1,6 @@
 //! Runs listings in Python: one process imports ExecuTorch, which takes seconds, and forks for each listing.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
@@ -22,14 +23,14 @@ const HOST: &str = include_str!("../python/host.py");
 
 /// A program to run.
 #[derive(Serialize)]
-struct Request<'a> {
-    program: &'a Path,
+struct Request {
+    program: PathBuf,
     /// Where it runs.
-    folder: &'a Path,
-    stdout: &'a Path,
-    stderr: &'a Path,
+    folder: PathBuf,
+    stdout: PathBuf,
+    stderr: PathBuf,
     /// The library of the device that stands in for a GPU.
-    device: &'a Path,
+    device: PathBuf,
     seconds: f32,
     /// How much it may print on either stream.
     bytes: u64,
@@ -39,6 +40,8 @@ struct Request<'a> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Answer {
+    /// Which of the programs that were asked for at once.
+    number: usize,
     /// The exit code, or minus the signal; none if the time was over.
     ended: Option<i32>,
 }
@@ -95,65 +98,108 @@ impl Host {
         }
     }
 
-    /// Runs one listing beside `files`, as [`Runner::run`] does.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub(crate) fn run(
+    /// Runs several listings at once, as many as there are processors, each beside the exported files of its folder, as
+    /// [`Runner::run`] does, and gives back each run or what kept it from being one.
+    pub(crate) fn run_all(
         &mut self,
         runner: &Runner,
-        listing: &Listing,
-        files: &[PathBuf],
+        work: &[(&Listing, &[PathBuf])],
         device: &Path,
-    ) -> Result<Run, Failures> {
+    ) -> BTreeMap<String, Result<Run, Failures>> {
         let start = Instant::now();
-        let ended = self.ended(runner, listing, files, device);
-        let ended = ended.map_err(|broken| runner.broken(listing, broken))?;
-        Ok(runner.run_of(&ended, Vec::new(), start.elapsed()))
+        let mut runs = BTreeMap::new();
+        let mut places = Vec::new();
+        for (listing, files) in work {
+            match Place::beside(files) {
+                Ok(place) => places.push((*listing, place)),
+                Err(error) => {
+                    let broken = runner.broken(listing, Broken::System(error));
+                    runs.insert(listing.name.clone(), Err(broken));
+                }
+            }
+        }
+        let requests: Vec<_> = places
+            .iter()
+            .map(|(listing, place)| place.request(runner, listing, device))
+            .collect();
+        let asked = serde_json::to_string(&requests).unwrap_or_default();
+        if !requests.is_empty() {
+            // A host that is gone says why below.
+            let _ = writeln!(self.requests, "{asked}");
+        }
+        for _ in &places {
+            let mut line = String::new();
+            let read = self.answers.read_line(&mut line);
+            let answer = read
+                .ok()
+                .and_then(|_| serde_json::from_str::<Answer>(&line).ok());
+            let Some((answer, (listing, place))) =
+                answer.and_then(|answer| Some((answer.ended, places.get(answer.number)?)))
+            else {
+                break;
+            };
+            let run = match place.ended(answer, runner.limits()) {
+                Ok(ended) => Ok(runner.run_of(&ended, Vec::new(), start.elapsed())),
+                Err(broken) => Err(runner.broken(listing, broken)),
+            };
+            runs.insert(listing.name.clone(), run);
+        }
+        for (listing, _) in places {
+            runs.entry(listing.name.clone())
+                .or_insert_with(|| Err(runner.broken(listing, self.gone())));
+        }
+        runs
     }
 
-    fn ended(
-        &mut self,
-        runner: &Runner,
-        listing: &Listing,
-        files: &[PathBuf],
-        device: &Path,
-    ) -> Result<Ended, Broken> {
-        let folder = beside(files).map_err(Broken::System)?;
-        let streams = tempfile::tempdir().map_err(Broken::System)?;
+    /// Why the host answers no more.
+    fn gone(&self) -> Broken {
+        let stderr = self.own.as_ref().map(|own| own.stderr.path());
+        let said = stderr
+            .and_then(|path| fs::read_to_string(path).ok())
+            .unwrap_or_default();
+        let last = said.trim_end().lines().last().unwrap_or("it ended");
+        Broken::System(io::Error::other(format!(
+            "Python cannot run listings: {last}"
+        )))
+    }
+}
+
+/// Where a program runs, and what it says.
+struct Place {
+    folder: tempfile::TempDir,
+    streams: tempfile::TempDir,
+}
+
+impl Place {
+    fn beside(files: &[PathBuf]) -> io::Result<Self> {
+        Ok(Self {
+            folder: beside(files)?,
+            streams: tempfile::tempdir()?,
+        })
+    }
+
+    fn stream(&self, name: &str) -> PathBuf {
+        self.streams.path().join(name)
+    }
+
+    fn request(&self, runner: &Runner, listing: &Listing, device: &Path) -> Request {
         let limits = runner.limits();
-        let stream = |name: &str| streams.path().join(name);
-        let request = Request {
-            program: &runner.root().join(listing.source()),
-            folder: folder.path(),
-            stdout: &stream("stdout"),
-            stderr: &stream("stderr"),
-            device,
+        Request {
+            program: runner.root().join(listing.source()),
+            folder: self.folder.path().to_owned(),
+            stdout: self.stream("stdout"),
+            stderr: self.stream("stderr"),
+            device: device.to_owned(),
             seconds: limits.time.as_secs_f32(),
             bytes: limits.output + 1,
-        };
-        let text = serde_json::to_string(&request).map_err(|error| Broken::System(error.into()))?;
-        // A host that is gone says why below.
-        let _ = writeln!(self.requests, "{text}");
-        let mut line = String::new();
-        let read = self.answers.read_line(&mut line);
-        let answer = read
-            .ok()
-            .and_then(|_| serde_json::from_str::<Answer>(&line).ok());
-        let Some(answer) = answer else {
-            let stderr = self.own.as_ref().map(|own| own.stderr.path());
-            let said = stderr
-                .and_then(|path| fs::read_to_string(path).ok())
-                .unwrap_or_default();
-            let last = said.trim_end().lines().last().unwrap_or("it ended");
-            return Err(Broken::System(io::Error::other(format!(
-                "Python cannot run listings: {last}"
-            ))));
-        };
+        }
+    }
+
+    /// What there is of a run that ended so.
+    fn ended(&self, ended: Option<i32>, limits: Limits) -> Result<Ended, Broken> {
         let mut written = Vec::new();
         for name in ["stdout", "stderr"] {
-            let bytes = fs::read(stream(name)).unwrap_or_default();
+            let bytes = fs::read(self.stream(name)).unwrap_or_default();
             if u64::try_from(bytes.len()).is_ok_and(|length| length > limits.output) {
                 return Err(Broken::Output(if name == "stdout" {
                     "standard output"
@@ -165,7 +211,7 @@ impl Host {
         }
         let stderr = written.pop().unwrap_or_default();
         Ok(Ended {
-            outcome: match answer.ended.ok_or(Broken::Time)? {
+            outcome: match ended.ok_or(Broken::Time)? {
                 signal @ ..0 => Outcome::Signal(-signal),
                 code => Outcome::Exit(code),
             },
