@@ -302,9 +302,9 @@ impl Browser {
         self.evaluate(expression) == Value::Bool(true)
     }
 
-    /// Waits until a JavaScript expression holds; false if it does not within two seconds.
+    /// Waits until a JavaScript expression holds; false if it does not within ten seconds.
     pub fn comes_to_hold(&mut self, expression: &str) -> bool {
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + Duration::from_secs(10);
         loop {
             if self.holds(expression) {
                 return true;
