@@ -128,3 +128,19 @@ fn the_notices_name_every_crate_of_the_site_s_module() {
         .collect();
     assert_eq!(named, theirs);
 }
+
+#[test]
+fn what_publishes_the_site_runs_what_the_readme_says() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let read = |file: &str| std::fs::read_to_string(root.join(file)).expect("a text");
+    let readme = read("README.md");
+    let workflow = read(".github/workflows/pages.yml");
+    let commands: Vec<_> = workflow
+        .lines()
+        .filter_map(|line| line.trim_start_matches([' ', '-']).strip_prefix("run: "))
+        .collect();
+    assert!(!commands.is_empty());
+    for command in commands {
+        assert!(readme.contains(&format!("`{command}`")), "{command}");
+    }
+}
