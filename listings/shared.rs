@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use device::{LogLine, Origin};
+use proof::{Drawing, Move};
 
 mod shell;
 mod tensor;
@@ -45,6 +46,141 @@ pub fn placement<'a>(tensors: impl Iterator<Item = &'a pte::TensorInfo>) -> Stri
         .collect();
     words.dedup();
     words.join("; ")
+}
+
+/// What moves in an execution of a method of one delegate, between the caller, the method's arenas and the delegate.
+pub fn drawn(method: &pte::Method) -> Drawing {
+    const CALLER: usize = 0;
+    let device = |tensor: &pte::TensorInfo| !tensor.device.is_cpu();
+    let arena = |tensor: &pte::TensorInfo| if device(tensor) { 2 } else { 1 };
+    // Where a tensor's memory is: an arena's, or the caller's.
+    let at =
+        |tensor: &pte::TensorInfo| tensor.planned.map_or(CALLER, |_| arena(tensor));
+    let mut moves = Moves::default();
+    for input in method.input_tensors() {
+        if input.planned.is_some() {
+            moves.copy(CALLER, arena(input), input.nbytes);
+        }
+    }
+    for step in &method.chain {
+        match step {
+            pte::Step::Copy(copy) => {
+                let ends = [copy.from, copy.to].map(|value| method.tensor(value));
+                if let [Some(from), Some(to)] = ends {
+                    moves.copy(at(from), at(to), copy.nbytes);
+                }
+            }
+            pte::Step::Delegate(call) => {
+                let tensors =
+                    call.args.iter().filter_map(|value| method.tensor(*value));
+                let (outputs, inputs): (Vec<_>, Vec<_>) =
+                    tensors.partition(|tensor| {
+                        let mut results =
+                            method.output_tensors().map(|output| output.value);
+                        let mut kept = method.copies().filter(|copy| {
+                            copy.direction == pte::Direction::DeviceToHost
+                        });
+                        results.any(|value| value == tensor.value)
+                            || kept.any(|copy| copy.from == tensor.value)
+                    });
+                for input in inputs {
+                    moves.touch(at(input), DELEGATE, "read where they are");
+                }
+                for output in outputs {
+                    moves.touch(DELEGATE, at(output), "written where it is");
+                }
+            }
+            _ => {}
+        }
+    }
+    for output in method.output_tensors() {
+        if output.planned.is_some() {
+            moves.touch(
+                at(output),
+                CALLER,
+                "its address, until the next execution",
+            );
+        }
+    }
+    let bytes = |device: bool| {
+        let arenas = method
+            .arenas
+            .iter()
+            .filter(|arena| arena.device.is_cpu() != device);
+        arenas.map(|arena| arena.nbytes).sum::<u64>()
+    };
+    Drawing {
+        lanes: vec![
+            "you".into(),
+            format!("host arena, {} bytes", bytes(false)),
+            format!("device arena, {} bytes", bytes(true)),
+            "delegate".into(),
+        ],
+        moves: moves.0.into_iter().map(Arrow::said).collect(),
+    }
+}
+
+/// The lane of the delegate in what is [`drawn`].
+const DELEGATE: usize = 3;
+
+/// Arrows, in which neighbours that go the same way are one.
+#[derive(Default)]
+struct Moves(Vec<Arrow>);
+
+struct Arrow {
+    from: usize,
+    to: usize,
+    count: usize,
+    nbytes: u64,
+    /// What happens where nothing is copied.
+    touch: Option<&'static str>,
+}
+
+impl Moves {
+    fn copy(&mut self, from: usize, to: usize, nbytes: u64) {
+        self.push(from, to, nbytes, None);
+    }
+
+    fn touch(&mut self, from: usize, to: usize, what: &'static str) {
+        self.push(from, to, 0, Some(what));
+    }
+
+    fn push(
+        &mut self,
+        from: usize,
+        to: usize,
+        nbytes: u64,
+        touch: Option<&'static str>,
+    ) {
+        match self.0.last_mut() {
+            Some(last) if (last.from, last.to, last.touch) == (from, to, touch) => {
+                last.count += 1;
+                last.nbytes += nbytes;
+            }
+            _ => self.0.push(Arrow {
+                from,
+                to,
+                count: 1,
+                nbytes,
+                touch,
+            }),
+        }
+    }
+}
+
+impl Arrow {
+    fn said(self) -> Move {
+        let copies = if self.count == 1 { "copy" } else { "copies" };
+        Move {
+            from: self.from,
+            to: self.to,
+            what: self.touch.map_or_else(
+                || format!("{} {copies}, {} bytes", self.count, self.nbytes),
+                str::to_owned,
+            ),
+            copied: self.touch.is_none(),
+        }
+    }
 }
 
 /// The first line of a log, which must be the runtime's own: a reader meets it, and not our device's.

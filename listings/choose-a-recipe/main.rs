@@ -10,9 +10,11 @@ use export::{
     ExecutorchBackendConfig, Flag, MemoryPlanningPass, PropagateDeviceConfig,
 };
 use export::{Exported, Model, Request, pte};
-use listings::{address, host_values, on_device, on_host, placement, with_device};
+use listings::{
+    address, drawn, host_values, on_device, on_host, placement, with_device,
+};
 use proof::Origin::{Exporter, Runtime, StandIn};
-use proof::{claim, fact};
+use proof::{claim, drawing, fact};
 
 /// A row of the table.
 struct Row {
@@ -451,5 +453,14 @@ fn describe(
         format!("{}, {}", call.copies.0, call.copies.1),
     );
     cell(Runtime, "caller", call.module_of.to_owned());
+    // What the picture shows of the plan is what the call did.
+    let copied = method.copied();
+    let planned = (copied.host_to_device.copies, copied.device_to_host.copies);
+    assert_eq!((u64::from(planned.0), u64::from(planned.1)), call.copies);
+    drawing(
+        Runtime,
+        &format!("choose-a-recipe.{}.drawing", row.name),
+        &drawn(method),
+    );
     Ok(())
 }

@@ -169,8 +169,14 @@ pub fn serve(workspace: &Workspace, arguments: &[String]) -> Result<(), Failure>
         &guide_book,
         &folder.with_extension("python"),
     )?;
+    // Of this session alone: a sentence that changes is held against the runs of the programs that did not.
+    let runs = folder.with_extension("runs");
+    remove(&runs)?;
+    std::fs::create_dir_all(&runs).map_err(|error| failed("make the folder", &runs, &error))?;
     let mut server = mdbook(workspace, &group, "serve", &folder);
-    server.env("GUIDE_PYTHON_HOST", &python.sockets);
+    server
+        .env("GUIDE_PYTHON_HOST", &python.sockets)
+        .env("GUIDE_RUNS", &runs);
     server.args(["-n", "127.0.0.1", "-p", &port.to_string()]);
     let mut child = server
         .spawn()

@@ -42,7 +42,8 @@ const COMMANDS: &[Command] = &[
         arguments: "[--no-open]",
         summary: "set up what is missing, verify, build and serve the book, and again at every change",
         details: "Prints the address: port 3000 of this machine, or the next free one. A browser opens where there is one \
-            (--no-open: not). A change that breaks a claim prints the failures and leaves the last good pages up. Ctrl-C ends it.",
+            (--no-open: not). Where only pages changed, the runs of this session are what they are held against; `build` and `test` \
+            run everything. A change that breaks a claim prints the failures and leaves the last good pages up. Ctrl-C ends it.",
         run: book::serve,
     },
     Command {

@@ -56,6 +56,14 @@ const STEPS: &[Step] = &[
         run: Run::Function(python),
     },
     Step {
+        name: "prose",
+        summary: "no known misspelling in anything that people read",
+        part_of: None,
+        beside: None,
+        needs_setup: true,
+        run: Run::Function(prose),
+    },
+    Step {
         name: "clippy",
         summary: "no lint anywhere in the Rust code",
         part_of: None,
@@ -407,6 +415,27 @@ fn python(workspace: &Workspace, group: &Group) -> Vec<Failure> {
             run(command).err()
         })
         .collect()
+}
+
+/// codespell, over everything but what tools write and programs read.
+fn prose(workspace: &Workspace, group: &Group) -> Vec<Failure> {
+    const READ: &[&str] = &[
+        "md", "rs", "py", "js", "css", "hbs", "cc", "h", "toml", "yml", "sh",
+    ];
+    let files = files(&workspace.root).into_iter().filter(|file| {
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        extension.is_some_and(|extension| READ.contains(&extension))
+    });
+    let mut codespell = group.command(workspace.python_program("codespell"));
+    codespell
+        .arg("--ignore-words")
+        .arg(workspace.root.join("xtask/words.txt"))
+        .args(files)
+        .current_dir(&workspace.root);
+    let failure = run(&mut codespell)
+        .err()
+        .map(|_| Failure::check("misspelt, above; a word that is meant goes into xtask/words.txt"));
+    failure.into_iter().collect()
 }
 
 /// The repository's own files, sorted: not what is built, installed or hidden.

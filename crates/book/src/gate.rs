@@ -258,7 +258,8 @@ impl Gate<'_> {
                             self.failures.extend(stand_in(id, at, measured.origin));
                         }
                         Some(measured) => {
-                            let expected = "a table that a listing recorded in this run";
+                            let expected =
+                                "a table or a drawing that a listing recorded in this run";
                             let seen = &measured.value;
                             self.failures.push(page.failure(
                                 Kind::FactUnknown,

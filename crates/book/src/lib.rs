@@ -25,6 +25,7 @@
 mod bless;
 mod config;
 mod cpp;
+mod drawing;
 mod exports;
 mod failure;
 #[doc(hidden)]

@@ -35,6 +35,7 @@ pub(crate) enum Action {
     /// `{{output listing}}`: what the listing printed in this run.
     Output { listing: String },
     /// `{{table listing.name: caption}}`: a table that the run made.
+    /// A table or a drawing.
     Table { id: String, caption: String },
     /// `{{strip}}`: what stands behind this page.
     Strip,
@@ -644,7 +645,7 @@ fn is_id(id: &str) -> bool {
 
 /// Reads what stands between the braces; else the rule that it breaks and what was expected.
 fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
-    const DIRECTIVES: &str = "`#include`, `#rustdoc_include`, `fact`, `output`, `table`, `strip`, `gpu`, `version` or `drift`; \
+    const DIRECTIVES: &str = "`#include`, `#rustdoc_include`, `fact`, `output`, `table`, `drawing`, `strip`, `gpu`, `version` or `drift`; \
                               `\\{{` where a reader shall see the braces";
     let malformed = |expected| Err((Kind::DirectiveMalformed, expected));
     let (word, rest) = inner
@@ -680,7 +681,7 @@ fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
             listing: rest.to_owned(),
         }),
         "output" => malformed("`{{output listing}}`"),
-        "table" => match rest
+        "table" | "drawing" => match rest
             .split_once(':')
             .map(|(id, caption)| (id.trim(), fold(caption)))
         {
@@ -688,7 +689,7 @@ fn parse(inner: &str) -> Result<Action, (Kind, &'static str)> {
                 id: id.to_owned(),
                 caption,
             }),
-            _ => malformed("`{{table listing.name: What it shows.}}`"),
+            _ => malformed("`{{table listing.name: What it shows.}}`, or `drawing`"),
         },
         "strip" if rest.is_empty() => Ok(Action::Strip),
         "drift" if rest.is_empty() => Ok(Action::Drift),

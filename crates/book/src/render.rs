@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use proof::Origin;
 
+use crate::drawing;
 use crate::failure::run_command;
 use crate::gate::listing_of;
 use crate::html::escape;
@@ -402,8 +403,11 @@ impl<'a> Book<'a> {
     }
 }
 
-/// The Markdown of a fact that is a table; `None` if it is none.
+/// The Markdown of a fact that is a table, or the picture of one that is a drawing; `None` if it is neither.
 pub(crate) fn table(value: &str) -> Option<String> {
+    if let Ok(drawn) = serde_json::from_str(value) {
+        return Some(drawing::svg(&drawn));
+    }
     let table: proof::Table = serde_json::from_str(value).ok()?;
     let line = |cells: &[String]| {
         let cells: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();

@@ -1,9 +1,10 @@
-//! Runs taken over from an earlier build: for the tests that plant faults, most of which no run can see.
+//! Runs taken over from an earlier build: for the tests that plant faults, most of which no run can see, and for
+//! `cargo xtask serve`, which builds again at every changed sentence.
 //!
-//! Nobody else sets `$GUIDE_RUNS`; a build runs every listing. What is kept is taken over only while everything that a
+//! Nobody else sets `$GUIDE_RUNS`; every other build runs every listing. What is kept is taken over only while everything that a
 //! listing is made of or reads is what it was, byte for byte: then the comparison of pages and expectations, which is what
 //! the planted fault is for, is the same as after running all again. So a fault that changes what runs is run once, and
-//! every further way to build the book judges those runs.
+//! every further way to build the book judges those runs; and so does a changed sentence.
 
 use std::collections::BTreeMap;
 use std::env;

@@ -228,6 +228,51 @@ pub fn table(origin: Origin, id: &str, header: &[&str], rows: Vec<Vec<String>>) 
     );
 }
 
+/// What moves in one execution, between whom: a picture that came out of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Drawing {
+    /// Who has memory or works with it, from left to right.
+    pub lanes: Vec<String>,
+    /// What goes from one of them to another, in the order of the execution.
+    pub moves: Vec<Move>,
+}
+
+/// One arrow of a [`Drawing`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Move {
+    /// The lane that it starts at, by index.
+    pub from: usize,
+    /// The lane that it ends at, by index; another one.
+    pub to: usize,
+    /// What moves, in a few words.
+    pub what: String,
+    /// Whether bytes are copied. If not, an address is handed over, or memory is read or written where it is.
+    pub copied: bool,
+}
+
+/// Records a drawing: a fact whose value is a [`Drawing`] in JSON.
+///
+/// # Panics
+///
+/// As [`fact`], and when an arrow leads nowhere or to where it starts.
+#[track_caller]
+pub fn drawing(origin: Origin, id: &str, drawing: &Drawing) {
+    for arrow in &drawing.moves {
+        let lanes = drawing.lanes.len();
+        assert!(
+            arrow.from != arrow.to && arrow.from < lanes && arrow.to < lanes,
+            "drawing `{id}`: {arrow:?} among {lanes} lanes"
+        );
+    }
+    fact(
+        origin,
+        id,
+        serde_json::to_string(drawing).expect("text is JSON"),
+    );
+}
+
 /// The first line of a text as code for a table's cell: letter by letter, also where it holds backticks.
 ///
 /// ```
@@ -576,6 +621,23 @@ mod tests {
         fact(Origin::Runtime, "test.value", 1);
         let text = panic_text(|| claim(Origin::Runtime, "test.false", "It does not.", false));
         assert!(text.contains(&format!("({}:", file!())), "{text}");
+    }
+
+    #[test]
+    fn an_arrow_leads_from_one_lane_to_another() {
+        for (from, to) in [(0, 0), (0, 2), (2, 0)] {
+            let drawn = Drawing {
+                lanes: vec!["a".into(), "b".into()],
+                moves: vec![Move {
+                    from,
+                    to,
+                    what: "x".into(),
+                    copied: true,
+                }],
+            };
+            let drawn = || drawing(Origin::Runtime, "x.d", &drawn);
+            assert!(std::panic::catch_unwind(drawn).is_err());
+        }
     }
 
     #[test]
