@@ -84,10 +84,10 @@ pub fn drawn(method: &pte::Method) -> Drawing {
                             || kept.any(|copy| copy.from == tensor.value)
                     });
                 for input in inputs {
-                    moves.touch(at(input), DELEGATE, "read where they are");
+                    moves.touch(at(input), DELEGATE, "reads the inputs");
                 }
                 for output in outputs {
-                    moves.touch(DELEGATE, at(output), "written where it is");
+                    moves.touch(DELEGATE, at(output), "writes the result");
                 }
             }
             _ => {}
@@ -98,7 +98,7 @@ pub fn drawn(method: &pte::Method) -> Drawing {
             moves.touch(
                 at(output),
                 CALLER,
-                "its address, until the next execution",
+                "the result's address",
             );
         }
     }
