@@ -95,11 +95,7 @@ pub fn drawn(method: &pte::Method) -> Drawing {
     }
     for output in method.output_tensors() {
         if output.planned.is_some() {
-            moves.touch(
-                at(output),
-                CALLER,
-                "the result's address",
-            );
+            moves.touch(at(output), CALLER, "the result's address");
         }
     }
     let bytes = |device: bool| {
