@@ -82,7 +82,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "bench",
         arguments: "[RUNS|sweep]",
-        summary: "time the build (cold, warm, one change, one Python a listing), `pte` beside other readers, and the sweep",
+        summary: "time the build (cold, warm, one change), `pte` beside other readers, or the matrix",
         details: "The ways of building take turns, RUNS times (default 5), and the table has each one's median. So do the readers \
             of programs, as optimised builds; compiling those takes some minutes the first time. Fails if a program of 10 GB costs \
             `pte` more than 10 ms or 10 MB. `sweep` times something else, once: measuring the matrix from nothing, and how \

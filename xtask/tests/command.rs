@@ -108,21 +108,29 @@ impl Bare {
             fs::copy(here.parent().unwrap().join(file), root.join(file)).unwrap();
         }
         symlink("/bin/sh", root.join("bin/sh")).unwrap();
-        Self { root }
+        let bare = Self { root };
+        // A Rust that has every target.
+        bare.program("rustc", "echo /");
+        bare
+    }
+
+    fn program(&self, name: &str, script: &str) -> PathBuf {
+        let path = self.root.join("bin").join(name);
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
     }
 
     /// A Python that says it is `version`, and notes its process and waits when it is to make an environment.
     fn python(&self, version: &str) -> PathBuf {
         let path = self.root.join("bin/python");
         let script = format!(
-            "#!/bin/sh\ncase \"$*\" in\n*'-m venv'*) echo $$ >{0}/pid.new; /bin/mv {0}/pid.new {0}/pid; while :; do /bin/sleep 1; done ;;\n\
-             *) printf '%s\\n' '{1}' {version} CPython no 'glibc 2.36' yes ;;\nesac\n",
+            "case \"$*\" in\n*'-m venv'*) echo $$ >{0}/pid.new; /bin/mv {0}/pid.new {0}/pid; while :; do /bin/sleep 1; done ;;\n\
+             *) printf '%s\\n' '{1}' {version} CPython no 'glibc 2.36' yes ;;\nesac",
             self.root.display(),
             path.display()
         );
-        fs::write(&path, script).unwrap();
-        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        path
+        self.program("python", &script)
     }
 
     fn setup(&self, python: &Path) -> Command {
@@ -146,10 +154,11 @@ impl Drop for Bare {
 #[test]
 fn each_missing_prerequisite_is_one_line_with_the_fix() {
     let bare = Bare::new("prerequisites");
+    bare.program("rustc", "echo /no/such/folder");
     let output = bare.setup(&bare.python("3.10.2")).output().unwrap();
     let errors = lines(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{errors:?}");
-    assert_eq!(errors.len(), 2, "{errors:?}");
+    assert_eq!(errors.len(), 3, "{errors:?}");
     assert!(
         errors[0]
             .contains("is Python 3.10.2; 3.11, 3.12 or 3.13 is needed: `apt-get install python3"),
@@ -157,6 +166,12 @@ fn each_missing_prerequisite_is_one_line_with_the_fix() {
     );
     assert!(
         errors[1].contains("g++, version 9 or newer, is missing: `apt-get install g++`"),
+        "{errors:?}"
+    );
+    assert!(
+        errors[2].contains(
+            "target wasm32-unknown-unknown is missing: `rustup target add wasm32-unknown-unknown`"
+        ),
         "{errors:?}"
     );
 
