@@ -1458,12 +1458,6 @@ pub const FAULTS: &[Fault] = &[
                 Text("choose-a-recipe.host-to-host.copies"),
             ),
             (K::FactDiffers, "first-device-program.default.line", FIRST, Text("first-device-program.default.line")),
-            (
-                K::OutputDiffers,
-                "choose-a-recipe",
-                CHOOSE_OUTPUT,
-                Text("host-to-host              2 copies in, 1 out, equa"),
-            ),
             (K::ClaimFails, "behaviour.measured-again", "listings/behaviour/main.rs", Call("behaviour.measured-again")),
             (K::ClaimFails, "bite.measured-again", "listings/models-that-bite/main.rs", Call("bite.measured-again")),
             (
@@ -1475,6 +1469,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "methods.answer", "listings/several-methods/main.rs", Call("methods.answer")),
             (K::ClaimFails, "mixed.answer", "listings/mixed-models/main.rs", Call("mixed.answer")),
             (K::ClaimFails, "to-host.answer", "listings/device-in-host-out/main.rs", Call("to-host.answer")),
+            (K::ClaimFails, "recipes.as-drawn", CHOOSE_MAIN, Call("recipes.as-drawn")),
         ],
     ),
     fault(
@@ -1581,12 +1576,6 @@ pub const FAULTS: &[Fault] = &[
             (K::FactDiffers, "first-device-program.default.line", FIRST, Text("first-device-program.default.line")),
             (
                 K::OutputDiffers,
-                "choose-a-recipe",
-                CHOOSE_OUTPUT,
-                Text("host-to-host              2 copies in, 1 out, equa"),
-            ),
-            (
-                K::OutputDiffers,
                 "first-device-program",
                 FIRST_OUTPUT,
                 Text("host → host: 1 copy in (64 bytes), 1 copy out (32 "),
@@ -1602,6 +1591,7 @@ pub const FAULTS: &[Fault] = &[
             (K::ClaimFails, "methods.answer", "listings/several-methods/main.rs", Call("methods.answer")),
             (K::ClaimFails, "mixed.host-inputs", "listings/mixed-models/main.rs", Call("mixed.host-inputs")),
             (K::ClaimFails, "to-host.answer", "listings/device-in-host-out/main.rs", Call("to-host.answer")),
+            (K::ClaimFails, "recipes.as-drawn", CHOOSE_MAIN, Call("recipes.as-drawn")),
         ],
     ),
     fault(
