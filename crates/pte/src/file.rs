@@ -68,7 +68,7 @@ impl OpenFile {
         }
         let file = File::open(path)?;
         let metadata = file.metadata()?;
-        Ok(metadata.is_file().then(|| Self {
+        Ok(metadata.is_file().then_some(Self {
             file,
             len: metadata.len(),
         }))
