@@ -33,7 +33,6 @@ const INDEX: &str = "src/index.md";
 const CALLER: &str = "src/recipes/caller-output.md";
 const HALF: &str = "src/why/outputs-and-kept-copies.md";
 const CALLER_OUTPUT: &str = "listings/caller-output/output.txt";
-const CHOOSE_OUTPUT: &str = "listings/choose-a-recipe/output.txt";
 const FIRST_OUTPUT: &str = "listings/first-device-program/output.txt";
 const HAVE_OUTPUT: &str = "listings/know-what-you-have/output.txt";
 const PLANNED_OUTPUT: &str = "listings/planned-output/output.txt";

@@ -168,6 +168,33 @@ fn a_file_that_is_no_program_gets_the_line_of_the_command() {
 }
 
 #[test]
+fn a_program_may_be_dropped() {
+    let server = Server::start(&site());
+    let mut browser = Browser::start();
+    browser.set_up(Scheme::Light, 1280);
+    // The home page has the form too, and loads nothing of the reader either until there is a file.
+    browser.open(&server.url("index.html"));
+    assert!(!server.served().iter().any(|path| path.ends_with(".wasm")));
+    let program = &programs()[0];
+    let name = program.file_name().and_then(|name| name.to_str());
+    browser.evaluate(&format!(
+        "(() => {{
+            const dropped = new DataTransfer();
+            dropped.items.add(new File([new Uint8Array({})], {}));
+            const place = document.querySelector('.check');
+            place.dispatchEvent(new DragEvent('drop', {{ dataTransfer: dropped, cancelable: true }}));
+        }})()",
+        json!(fs::read(program).expect("a program")),
+        json!(name)
+    ));
+    is_answered(&mut browser);
+    assert_eq!(
+        text(&mut browser, "> pre"),
+        said(&["show", "--color=never"], program).stdout
+    );
+}
+
+#[test]
 fn a_large_program_is_read_in_parts() {
     let server = Server::start(&site());
     let mut browser = Browser::start();

@@ -81,6 +81,23 @@ const STEPS: &[Step] = &[
         ]),
     },
     Step {
+        name: "wasm",
+        summary: "no lint in what is compiled for pages alone",
+        part_of: None,
+        beside: None,
+        needs_setup: true,
+        run: Run::Cargo(&[
+            "clippy",
+            "--package",
+            "pte-web",
+            "--target",
+            "wasm32-unknown-unknown",
+            "--",
+            "-D",
+            "warnings",
+        ]),
+    },
+    Step {
         name: "doc",
         summary: "the crates' documentation builds, with no broken link",
         part_of: None,
